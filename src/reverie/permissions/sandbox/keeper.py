@@ -120,6 +120,8 @@ class Keeper:
         for path in (*view.writable, *(path for path in view.fixed if os.path.lexists(path))):
             if not os.path.islink(path):
                 kernel.bind(path, path)
+        for source, target in view.replaced:
+            kernel.bind(source, target)
         kernel.set_read_only("/", True, recursive=True)
         for path in view.writable:
             kernel.set_read_only(path, False, recursive=False)

@@ -35,6 +35,8 @@ class SandboxView:
     """Folders in which it may write; empty: only in its private folder."""
     fixed: tuple[str, ...] = ()
     """Parts of those in which it may not."""
+    replaced: tuple[tuple[str, str], ...] = ()
+    """Folders that are shown instead of others: (shown, in this place). Only with namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,11 @@ class SandboxOrder:
             tuple(fields["words"]),
             fields["cwd"],
             fields["environment"],
-            SandboxView(view["landlock"], *(tuple(view[name]) for name in ("hidden", "writable", "fixed"))),
+            SandboxView(
+                view["landlock"],
+                *(tuple(view[name]) for name in ("hidden", "writable", "fixed")),
+                tuple((source, target) for source, target in view["replaced"]),
+            ),
             Limits(**fields["limits"]),
         )
 

@@ -57,8 +57,11 @@ class Sandbox:
     def _is_elsewhere(self, path: str) -> bool:
         return path == self._top
 
-    def make_view(self, profile: Profile) -> SandboxView:
-        """What a command of this profile sees. Raises TooManyNames if the project cannot be looked through."""
+    def make_view(self, profile: Profile, shown: Iterable[Path] = ()) -> SandboxView:
+        """What a command of this profile sees; `shown`: folders that it sees inside hidden ones.
+
+        Raises TooManyNames if the project cannot be looked through.
+        """
         secrets, obeyed = self._names.find()
         exempt = tracked_folders(self.project, (path for path in secrets if os.path.isdir(path)))
         if exempt - self._names.exempt:
@@ -68,6 +71,8 @@ class Sandbox:
         if holds_secrets(self.project):
             hidden |= {f"{self._top}/.git/objects"}
         hidden = {path for path in hidden if not f"{self._top}/".startswith(f"{path}/")}
+        for path in shown:
+            hidden = reveal(hidden, os.path.realpath(path))
         view = SandboxView(self.layers.landlock, tuple(sorted(hidden)))
         if profile is Profile.READ_ONLY:
             return view
@@ -168,3 +173,20 @@ class Sandbox:
             elif any(path == name or path.startswith(f"{name}/") for name in obeyed):
                 return Profile.FREE
         return wanted
+
+
+def reveal(hidden: Iterable[str], shown: str) -> set[str]:
+    """Hides the siblings on the way to `shown` instead of the folder above it that was hidden."""
+    revealed = set[str]()
+    for path in hidden:
+        if shown != path and not shown.startswith(f"{path}/"):
+            revealed.add(path)
+            continue
+        folder = path
+        for name in [part for part in shown.removeprefix(path).split("/") if part]:
+            try:
+                revealed.update(entry.path for entry in os.scandir(folder) if entry.name != name)
+            except OSError:
+                break
+            folder = f"{folder}/{name}"
+    return revealed
