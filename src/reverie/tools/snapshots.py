@@ -1,7 +1,8 @@
-"""Keeps the files of a project as they were before a turn's first command that may write, so that the turn can be undone.
+"""Keeps the files of a project as they were before a turn's first command that may write: the turn can be undone.
 
-The files go into a repository of their own, below the session: the project's repository, its configuration and its hooks are
-not used. What git ignores is kept as far as it is small. Secrets are not kept; commands in the sandbox cannot change them.
+The files go into a repository of their own, below the session: the configuration and the hooks of the project's
+repository are not used. What git ignores is kept as far as it is small. Secrets are not kept; commands in the sandbox
+cannot change them.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class ProjectSnapshots:
             files += len(names)
             for name in names:
                 try:
-                    size += os.stat(f"{folder}/{name}", follow_symlinks=False).st_size
+                    size += Path(folder, name).lstat().st_size
                 except OSError:
                     continue
             if files > MOST_FILES or size > MOST_BYTES:
@@ -157,7 +158,7 @@ def _measure(path: Path) -> tuple[int, int]:
             break
         for name in names:
             try:
-                size += os.stat(f"{folder}/{name}", follow_symlinks=False).st_size
+                size += Path(folder, name).lstat().st_size
             except OSError:
                 continue
     return files, size

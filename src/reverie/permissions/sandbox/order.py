@@ -62,8 +62,10 @@ class SandboxOrder:
             fields["environment"],
             SandboxView(
                 view["landlock"],
-                *(tuple(view[name]) for name in ("hidden", "writable", "fixed")),
-                tuple((source, target) for source, target in view["replaced"]),
+                hidden=tuple(view["hidden"]),
+                writable=tuple(view["writable"]),
+                fixed=tuple(view["fixed"]),
+                replaced=tuple((shown, target) for shown, target in view["replaced"]),
             ),
             Limits(**fields["limits"]),
         )
