@@ -25,7 +25,7 @@ run: $(STAMP)  ## a demo of three days with an agent, in under a minute; in a te
 test: $(STAMP)  ## everything, with reduced counts for the slow kinds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-lint: $(STAMP)  ## ruff, pyright (strict on src), plain English, architecture tests
+lint: $(STAMP)  ## ruff, pyright (strict on src and bench), plain English, architecture tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
@@ -127,14 +127,13 @@ evals: $(STAMP)  ## how good memory, recall and dreams are, on the labelled sets
 	$(BIN)/reverie lab survival tests/data/samples/transcripts
 	$(BIN)/reverie lab mind tests/data/samples/transcripts
 
-bench: $(STAMP)  ## the figures in docs/benchmarks.md
+bench: $(STAMP)  ## the figures in docs/benchmarks.md that need no data; `reverie lab` lists all measurements in bench/
 	$(BIN)/reverie lab startup
 	$(BIN)/reverie lab hooks
 	$(BIN)/reverie lab billing
 	$(BIN)/reverie lab forks
 
 pictures: $(VENV)/.browser  ## the pictures in the README and the docs, drawn from real runs
-	$(BIN)/reverie demo --svg docs/images/demo.svg
 	home=$$(mktemp -d) && HOME=$$home REVERIE_HOME=$$home/.reverie $(BIN)/python tools/pictures.py docs/images; rm -rf "$$home"
 	$(BIN)/python tools/claude_code_picture.py
 	$(BIN)/python tools/web_pictures.py docs/images

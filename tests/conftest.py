@@ -15,9 +15,11 @@ from types import FrameType
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
-from tests import warm, workers
+from tests import outside, warm, workers
 from tests.counts import SOAK, count
 from tests.prefix_breaks import prefix_breaks
+
+outside.leave_agent()
 
 # The suite tries the same examples every time, however slow the machine; the soak looks for new ones.
 settings.register_profile("suite", deadline=None, derandomize=not SOAK, max_examples=count(25, 1_000))
@@ -56,6 +58,10 @@ def _files(config: pytest.Config) -> Iterator[Path]:
 
 def _leaves_out_integration(config: pytest.Config) -> bool:
     return config.getoption("markexpr") == _USUAL and not any("integration" in path for path in config.args)
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    outside.tell(int(exitstatus))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

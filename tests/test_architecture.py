@@ -11,9 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tools import house
+
 TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
 SOURCE = TESTS.parent / "src" / "reverie"
+BENCH = TESTS.parent / "bench"
 MODULES = sorted(SOURCE.rglob("*.py"))
+MEASURING = sorted(BENCH.rglob("*.py"))
+"""The measurements: outside the package, under the same rules of style. They may import everything of it."""
 
 # Floors from the ground up. A module may import its own floor and those below it.
 FLOORS = (
@@ -59,6 +65,11 @@ def without_collector() -> Iterator[None]:
     gc.enable()
 
 
+def name_of(path: Path) -> str:
+    """The path of a module as the rules name it: inside the package, or `bench/…`."""
+    return str(path.relative_to(SOURCE if path.is_relative_to(SOURCE) else BENCH.parent))
+
+
 def room(path: Path) -> str:
     """The top-level name of a module inside the package."""
     return path.relative_to(SOURCE).with_suffix("").parts[0]
@@ -95,6 +106,35 @@ def test_imports_point_down() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_package_does_not_know_the_bench() -> None:
+    """`cli/lab.py` loads the measurements by name, if they are there."""
+    for path in MODULES:
+        for node in nodes(path):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.value)] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+            known = any(re.fullmatch(r"bench(\.\w+)*", name) for name in names)
+            assert not known or name_of(path) == "cli/lab.py", f"{name_of(path)} names a measurement"
+
+
+def test_no_package_grows() -> None:
+    """A ratchet: what was removed stays removed, and what is added has a reason."""
+    known = house.ceilings()
+    assert set(known) == set(house.HOUSES)
+    problems = [text for name in house.HOUSES for text in house.wrong(name, house.lines_of(ROOT / name), known[name])]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_ceiling_says_what_to_do() -> None:
+    assert house.wrong("src", {"web": 1_000}, {"web": 1_000}) == house.wrong("src", {"web": 980}, {"web": 1_000}) == []
+    (over,) = house.wrong("src", {"web": 1_001}, {"web": 1_000})
+    assert "web: 1,001 lines, and the ceiling is 1,000. Remove code" in over
+    (below,) = house.wrong("src", {"web": 979}, {"web": 1_000})
+    (gone,) = house.wrong("src", {}, {"web": 10})
+    (new,) = house.wrong("src", {"web": 1}, {})
+    assert "Lower it" in below and "Lower it" in gone and "Remove code" in new
+
+
 def test_no_module_of_the_session_needs_itself() -> None:
     """Lazy and type-only imports count: who needs something above it declares a protocol."""
     modules = {".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): path for path in MODULES}
@@ -111,7 +151,7 @@ def test_no_module_of_the_session_needs_itself() -> None:
 
 def test_collection_imports_no_sdk() -> None:
     """Every worker collects every test: a fixture imports what takes long to import."""
-    heavy = re.compile(r"^(?:import|from) (?:acp|anthropic|langchain|langgraph|mcp|openai|textual)\b", re.MULTILINE)
+    heavy = re.compile(r"^(?:import|from) (?:acp|anthropic|langchain|langgraph|mcp|openai)\b", re.MULTILINE)
     tests = [path for path in TESTS.rglob("test_*.py") if "integration" not in path.parts]
     heads = {str(path.relative_to(TESTS)): text_of(path).partition("\n\n\n")[0] for path in tests}
     assert [name for name, head in heads.items() if heavy.search(head)] == []
@@ -119,8 +159,8 @@ def test_collection_imports_no_sdk() -> None:
 
 def test_modules_are_short_and_well_named() -> None:
     wrong = list[str]()
-    for path in MODULES:
-        name = path.relative_to(SOURCE)
+    for path in (*MODULES, *MEASURING):
+        name = Path(name_of(path))
         lines = len(text_of(path).splitlines())
         limit = MAX_LOOP_LINES if path == SOURCE / "loop.py" else MAX_LINES
         if lines > limit:
@@ -132,19 +172,21 @@ def test_modules_are_short_and_well_named() -> None:
 
 def test_folders_are_small() -> None:
     """A reader sees a folder at a glance."""
-    for folder in {path.parent for path in MODULES}:
+    for folder in {path.parent for path in (*MODULES, *MEASURING)}:
         modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
-        assert len(modules) <= MAX_MODULES, f"{folder.relative_to(SOURCE)} has {len(modules)} modules: make rooms in it"
+        assert len(modules) <= MAX_MODULES, f"{name_of(folder)} has {len(modules)} modules: make rooms in it"
 
 
 def test_modules_say_what_they_are() -> None:
-    silent = [path for path in MODULES if text_of(path).strip() and not ast.get_docstring(nodes(path)[0])]  # type: ignore[arg-type]
-    assert not silent, [str(path.relative_to(SOURCE)) for path in silent]
+    silent = [
+        path for path in (*MODULES, *MEASURING) if text_of(path).strip() and not ast.get_docstring(nodes(path)[0])
+    ]  # type: ignore[arg-type]
+    assert not silent, [name_of(path) for path in silent]
 
 
 def test_every_prompt_file_is_used_once() -> None:
-    source = {path: text_of(path) for path in MODULES}
-    prompts = [path for path in SOURCE.rglob("*.md") if path.parent.name == "prompts"]
+    source = {path: text_of(path) for path in (*MODULES, *MEASURING)}
+    prompts = [path for house in (SOURCE, BENCH) for path in house.rglob("*.md") if path.parent.name == "prompts"]
     assert prompts
     for prompt in prompts:
         package = prompt.parent.parent
@@ -153,13 +195,13 @@ def test_every_prompt_file_is_used_once() -> None:
             for path, text in source.items()
             if path.is_relative_to(package) and re.search(rf"""["']{re.escape(prompt.name)}["']""", text)
         ]
-        assert len(users) == 1, f"{prompt.relative_to(SOURCE)} is used by {[path.name for path in users]}"
+        assert len(users) == 1, f"{name_of(prompt)} is used by {[path.name for path in users]}"
 
 
 def test_only_settings_reads_the_environment() -> None:
     """Handing the whole environment to a child process is not reading it; looking a variable up is."""
-    for path in MODULES:
-        if room(path) == "settings":
+    for path in (*MODULES, *MEASURING):
+        if name_of(path).startswith("settings/"):
             continue
         for node in nodes(path):
             looked_into = node.value if isinstance(node, ast.Subscript | ast.Attribute) else None
@@ -173,7 +215,7 @@ def test_broad_excepts_stand_at_the_edges_only() -> None:
     allowed = {"context/pipeline.py", "runtime/tasks.py", "tools/run.py", "runtime/live.py", "plugins.py"}
     allowed.add("server/worker.py")
     allowed.add("server/app.py")
-    for path in MODULES:
+    for path in (*MODULES, *MEASURING):
         for node in nodes(path):
             if not isinstance(node, ast.ExceptHandler):
                 continue
@@ -181,7 +223,7 @@ def test_broad_excepts_stand_at_the_edges_only() -> None:
                 isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException")
             )
             cleans_up = any(isinstance(inner, ast.Raise) and inner.exc is None for inner in ast.walk(node))
-            name = str(path.relative_to(SOURCE))
+            name = name_of(path)
             assert not broad or cleans_up or name in allowed, f"{name}:{node.lineno} catches everything"
 
 
@@ -191,7 +233,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
         "parsing.py",
         "models/sdk.py",  # what this process has just written itself
         "daemon/hook.py",  # the answer of our own service, in a program that imports nothing of ours
-        "lab/recall/scale.py",  # what a child of the measurement prints
+        "bench/recall/scale.py",  # what a child of the measurement prints
     }
     banned = {
         "json": {"load", "loads", "JSONDecoder"},
@@ -200,8 +242,8 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
         "ast": {"literal_eval"},
         "pickle": {"load", "loads"},
     }
-    for path in MODULES:
-        name = str(path.relative_to(SOURCE))
+    for path in (*MODULES, *MEASURING):
+        name = name_of(path)
         if name in allowed:
             continue
         for node in nodes(path):
@@ -212,7 +254,7 @@ def test_foreign_text_is_parsed_in_one_place() -> None:
                 assert not taken, f"{name}:{node.lineno}: use reverie.parsing"
 
 
-READS_ITS_OWN = {  # package data, /proc, and the measurements over data of our own
+READS_ITS_OWN = {  # package data and /proc
     "prompts.py",
     "regular_files.py",
     "runtime/process_family.py",
@@ -232,8 +274,7 @@ def calls(path: Path) -> list[tuple[int, str]]:
 
 
 def product_modules() -> list[tuple[str, Path]]:
-    named = [(str(path.relative_to(SOURCE)), path) for path in MODULES]
-    return [(name, path) for name, path in named if not name.startswith(("lab/", "cli/demo"))]
+    return [(name_of(path), path) for path in MODULES if not name_of(path).startswith("cli/demo")]
 
 
 def test_foreign_files_are_read_in_one_place() -> None:
@@ -255,12 +296,12 @@ def test_foreign_times_are_read_in_one_place() -> None:
 
 def test_nothing_goes_past_the_writer_to_the_terminal() -> None:
     """`cli/screen.py` cleans what is written; styles are made there, and three modules draw the screen themselves."""
-    draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py", "cli/full_screen/markdown.py"}
+    draws = {"cli/screen.py", "cli/chat/prompt.py", "cli/team/view.py"}
     for name, path in product_modules():
         text = text_of(path)
         if name.startswith("cli/") and name != "cli/screen.py":
             assert "\\x1b" not in text and "\\033" not in text, f"{name}: styles come from `output.Paint`"
             assert "ensure_ascii=False" not in text, f"{name}: write JSON with `screen.json_text`"
         if name not in draws:
-            for word in ("raw_stream", "__stdout__", "__stderr__", "stdout.buffer", "Console(", "/dev/tty"):
+            for word in ("raw_stream", "__stdout__", "__stderr__", "stdout.buffer", "/dev/tty"):
                 assert word not in text, f"{name}: {word} goes past the writer of `cli/screen.py`"

@@ -60,6 +60,15 @@ OFF = [
 ]
 
 
+BELOW = {
+    "tool_results.message_budget": "tool_results",
+    "extraction.noninteractive": "extraction",
+    "recall.no_index": "recall",
+    "compaction.notes": "session_notes",
+}
+"""Flags that are off with another one."""
+
+
 class World:
     """A home, a managed folder, and flags opened on them."""
 
@@ -120,10 +129,24 @@ def test_a_file_in_every_spelling(world: World) -> None:
     assert not flags.on("microcompact.time")
     assert flags.on("microcompact.economic")
     assert not flags.on("extraction")
-    assert flags.on("extraction.noninteractive")
     assert not flags.on("compaction.auto")
     assert flags.snapshot().on("recall.no_index")
     assert flags.warnings == ()
+    world.file.write_text("[extraction]\non = true\nnoninteractive = true\n")
+    assert world.open().on("extraction.noninteractive")
+
+
+def test_a_flag_below_another_one_is_off_with_it(world: World) -> None:
+    """`tool_results = false` switches all of layer 1 off, whatever is said about its parts."""
+    assert {name for name in FLAGS if name.rpartition(".")[0] in FLAGS} == {*BELOW} - {"compaction.notes"}
+    for name, above in BELOW.items():
+        world.file.write_text(f'"{above}" = false\n"{name}" = true\n')
+        flags = world.open()
+        assert not flags.all()[name][0] and not flags.all()[above][0]
+        assert not (flags.snapshot().on(name) if FLAGS[name].prefix else flags.on(name))
+        world.file.write_text(f'"{above}" = true\n"{name}" = true\n# longer')
+        assert flags.snapshot().on(name) if FLAGS[name].prefix else flags.on(name)
+    assert world.open().on("compaction.auto"), "a name that no flag has switches nothing off"
 
 
 def test_a_switch_stops_what_is_running(world: World) -> None:
@@ -196,6 +219,34 @@ def test_numbers_change_settings_of_the_same_name(world: World) -> None:
     found = flags.number("tools.parallel", 10)
     assert found == 4 and isinstance(found, int)
     assert flags.numbers()["tools.parallel"] == (4, "environment REVERIE_FLAG_TOOLS_PARALLEL")
+
+
+def test_a_variable_sets_a_number_of_a_table(world: World) -> None:
+    """Variables are in capitals and have no dots, so the name of the tool is found without regard to them."""
+    world.file.write_text("[tool_results.limits]\nBash = 10\nGrep = 30")
+    variables = {
+        "REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH": "2_000",
+        "REVERIE_FLAG_TOOL_RESULTS_LIMITS_MCP__MY_SERVER__LOOK_UP": "70",
+        "REVERIE_FLAG_TOOL_RESULTS_DEFAULT_LIMIT": "900",
+        "REVERIE_FLAG_MICROCOMPACT_PAUSE_MINUTES": "2",
+    }
+    flags = world.open(variables)
+    assert flags.number("tool_results.limits.Bash", 30_000) == 2_000
+    assert flags.number("tool_results.limits.mcp__my-server__look_up", 50_000) == 70
+    assert flags.number("tool_results.limits.Grep", 20_000) == 30
+    assert flags.number("tool_results.default_limit", 50_000) == 900
+    assert flags.number("microcompact.pause_minutes", 60) == 2
+    assert flags.warnings == ()
+    found = flags.numbers()
+    assert found["tool_results.limits.Bash"] == (2_000, "environment REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH")
+    assert len(found) == 5
+    (world.managed / "flags.toml").write_text("[tool_results.limits]\nBash = 5")
+    assert world.open(variables).number("tool_results.limits.Bash", 30_000) == 5
+    for text in ("0", "-3", "many", "1.5", "true"):
+        with pytest.raises(SettingsError, match=f"LIMITS_BASH: '{text}' is not a whole number"):
+            world.open({"REVERIE_FLAG_TOOL_RESULTS_LIMITS_BASH": text})
+    for name in ("TOOL_RESULTS_LIMITS", "TOOL_RESULTS_LIMITS_"):
+        assert any("unknown flag" in one for one in world.open({f"REVERIE_FLAG_{name}": "5"}).warnings)
 
 
 @pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "1.5", '"many"', "true", "[1]"])
@@ -395,9 +446,10 @@ def test_what_the_file_says_holds_and_the_rest_is_default(
     world = World(tmp_path_factory.mktemp("flags"))
     world.file.write_text("".join(f'"{name}" = {str(value).lower()}\n' for name, value in said.items()))
     flags = world.open()
-    assert {name: on for name, (on, _) in flags.all().items()} == {
-        name: said.get(name, flag.default) for name, flag in FLAGS.items()
-    }
+    meant = {name: said.get(name, flag.default) for name, flag in FLAGS.items()}
+    for name, above in BELOW.items():
+        meant[name] = meant[name] and meant[above]
+    assert {name: on for name, (on, _) in flags.all().items()} == meant
     flags.close()
 
 

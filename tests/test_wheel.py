@@ -29,6 +29,7 @@ def test_a_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
     ]
     missing = [str(p.relative_to(ROOT / "src")) for p in sources if str(p.relative_to(ROOT / "src")) not in packed]
     assert not missing
+    assert not [name for name in packed if name.startswith("bench/")]
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     python = tmp_path / "env" / "bin" / "python"
     subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(wheel)], check=True)
@@ -45,6 +46,10 @@ def test_a_wheel_runs_in_an_empty_environment(tmp_path: Path) -> None:
             check=False,
         )
         assert ran.returncode == 0, ran.stderr
+    told = subprocess.run(
+        [str(python.with_name("reverie")), "lab", "tokens", "."], env=env, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 2 and "in bench/ of Reverie's source code" in told.stderr, told.stderr
     project = tmp_path / "project"
     project.mkdir()
     (project / "notes.txt").write_text("The harbour opens at seven.\n")

@@ -201,7 +201,7 @@ def load() -> None:
     for room in _LOADED:
         package = importlib.import_module(f"reverie.{room}")
         for found in pkgutil.walk_packages(package.__path__, f"reverie.{room}."):
-            if "encoder" not in found.name and not found.name.startswith("reverie.cli.lab"):
+            if "encoder" not in found.name:
                 importlib.import_module(found.name)
     for name in _LATER:
         importlib.import_module(name)

@@ -8,23 +8,22 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console, Group
-from rich.rule import Rule
-from rich.text import Text
+from terminal_picture import draw, has_tmux, read_lines, tmux
 
 from reverie.models.script import Script
 from reverie.simulator import ScriptResponder, Simulator
 from reverie.simulator.http import running
+from reverie.text.columns import cut
 
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "images" / "claude-code.svg"
+COLUMNS = 96
 KEY = "sk-simulated"
 FIRST = "No. From now on always use pnpm instead of npm in this project."
 SECOND = "Install the carousel package with npm, please."
@@ -43,22 +42,20 @@ def main() -> int:
     programs = sorted(
         (ROOT / ".venv-clients").glob("claude/lib/python*/site-packages/claude_agent_sdk/_bundled/claude")
     )
-    if not programs or shutil.which("tmux") is None:
+    if not programs or not has_tmux():
         print("docs/images/claude-code.svg stays as it is: tmux, or the Claude Code of `make integration`, is missing")
         return 0
     with (
         tempfile.TemporaryDirectory(prefix="reverie-") as folder,
         running(Simulator(ScriptResponder(Script.parse(SCRIPT)))) as url,
     ):
-        screens = _two_days(programs[0], Path(folder), url)
-    console = Console(record=True, width=96, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-    console.print(Group(*screens))
-    TARGET.write_text(console.export_svg(title="the second day in Claude Code"), encoding="utf-8")
+        screen = _two_days(programs[0], Path(folder), url)
+    TARGET.write_text(draw(screen, "the second day in Claude Code", COLUMNS), encoding="utf-8")
     print(TARGET.relative_to(ROOT))
     return 0
 
 
-def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
+def _two_days(claude: Path, folder: Path, url: str) -> str:
     home, shop = folder, folder / "shop"
     shop.mkdir()
     trusted = {str(shop): {"hasTrustDialogAccepted": True}}
@@ -69,7 +66,7 @@ def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
-        "COLUMNS": "96",
+        "COLUMNS": str(COLUMNS),
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -82,20 +79,19 @@ def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
     def reverie(*arguments: str) -> str:
         return run(sys.executable, "-m", "reverie", *arguments)
 
-    def tmux(*arguments: str) -> str:
-        return run("tmux", "-L", "reverie-picture", *arguments)
-
-    def ask(prompt: str) -> Text:
-        tmux("new-session", "-d", "-x", "96", "-y", "30", str(claude), "--permission-mode", "default")
-        time.sleep(5)
-        tmux("send-keys", prompt)
-        time.sleep(1)
-        tmux("send-keys", "Enter")
-        time.sleep(6)
-        screen = tmux("capture-pane", "-e", "-p")
-        tmux("send-keys", "C-c", "C-c")
-        time.sleep(3)  # Claude Code ends, and tmux with it
-        return Text.from_ansi("\n".join(line for line in screen.splitlines() if _is_conversation(line)))
+    def ask(prompt: str) -> str:
+        with tmux() as terminal:
+            command = (str(claude), "--permission-mode", "default")
+            terminal("new-session", "-d", "-x", str(COLUMNS), "-y", "30", *command, cwd=shop, env=environment)
+            time.sleep(5)
+            terminal("send-keys", prompt)
+            time.sleep(1)
+            terminal("send-keys", "Enter")
+            time.sleep(6)
+            screen = terminal("capture-pane", "-e", "-p")
+            terminal("send-keys", "C-c", "C-c")
+            time.sleep(3)  # Claude Code ends
+        return "\n".join(line for line in screen.splitlines() if _is_conversation(line))
 
     reverie("connect", "claude-code", "--yes")
     ask(FIRST)
@@ -105,16 +101,11 @@ def _two_days(claude: Path, folder: Path, url: str) -> list[Text | Rule]:
     learnt = _short(reverie("memory", "list"), home).rstrip()
     status = _short(reverie("connect", "--status"), home).rstrip()
     reverie("daemon", "stop")
-    prompt = Text("$ ", style="bold green")
-    return [
-        second,
-        Rule(style="dim"),
-        Text.assemble(prompt, "reverie memory list"),
-        Text(learnt, overflow="ellipsis", no_wrap=True),
-        Text(""),
-        Text.assemble(prompt, "reverie connect --status"),
-        Text(status, overflow="ellipsis", no_wrap=True),
-    ]
+    prompt, rule = "\x1b[1;32m$ \x1b[0m", f"\x1b[0;2m{'─' * COLUMNS}\x1b[0m"
+    printed = f"{prompt}reverie memory list\n{learnt}\n\n{prompt}reverie connect --status\n{status}"
+    return "\n".join(
+        [second, rule, *(cut(line, COLUMNS) if "\x1b" not in line else line for line in printed.split("\n"))]
+    )
 
 
 def _short(text: str, home: Path) -> str:
@@ -124,7 +115,7 @@ def _short(text: str, home: Path) -> str:
 
 
 def _is_conversation(line: str) -> bool:
-    bare = Text.from_ansi(line).plain.strip()
+    bare = "".join(text for pieces in read_lines(line) for text, _ in pieces).strip()
     return bool(bare) and not bare.startswith(("tmux ", "▎", "⏸"))
 
 

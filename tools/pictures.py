@@ -1,106 +1,92 @@
-"""Draws the pictures of the full screen for the docs, from a real chat with a scripted model.
+"""Draws docs/images/demo.svg and chat.svg from real runs: the demo, and a chat that continues.
 
-`make pictures` runs it with a home of its own.
+`make pictures` runs it with a home of its own. The chat needs tmux; without it, its picture stays as it is.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
+import pty
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from textual.pilot import Pilot
+from terminal_picture import animate, draw, has_tmux, tmux
 
-from reverie.cli.event_loop import CommandSignals
-from reverie.cli.full_screen.app import FullScreen
-from reverie.cli.full_screen.blocks import Call
-from reverie.cli.full_screen.run import make_app
-from reverie.cli.output import Paint
-from reverie.cli.session_opening import Opening
-
-_FOLDER = Path(tempfile.gettempdir()) / "reverie-demo"  # is in the pictures, so it has a fixed name
-_SERVER = '''"""The server."""
-
-PORT = 8080
-WORKERS = 4
-
-
-def main() -> None:
-    serve(port=PORT, workers=WORKERS)
-'''
-_SCRIPT = """
-think The port must be in the server. I read it first.
-say I look at the server first.
-call Grep {"pattern": "PORT", "output_mode": "content"}
-call Read {"file_path": "server.py"}
----
-call Edit {"file_path": "server.py", "old_string": "PORT = 8080", "new_string": "PORT = 9090"}
----
-say The server listens on **9090** now.
-|
-| | setting | before | now |
-| |---|---|---|
-| | `PORT` | 8080 | 9090 |
-| | `WORKERS` | 4 | 4 |
-|
-| To start it:
-|
-| ```python
-| from server import main
-|
-| main()  # listens on 9090
-| ```
-"""
+_FOLDER = Path(tempfile.gettempdir()) / "reverie-demo"  # is in the picture, so it has a fixed name
+_COLUMNS, _ROWS = 88, 42
+_SERVER = '"""The server."""\n\nPORT = 8080\nWORKERS = 4\n'
+_TURNS = (
+    ("Which port is used?", "say The server listens on port `8080`.\n"),
+    ("And how many workers?", "say There are **4** workers.\n"),
+    (
+        "Let the server listen on port 9090.",
+        'say I look at the server first.\ncall Grep {"pattern": "PORT", "output_mode": "content"}\n'
+        'call Read {"file_path": "server.py"}\n---\n'
+        'call Edit {"file_path": "server.py", "old_string": "PORT = 8080", "new_string": "PORT = 9090"}\n---\n'
+        "say The server listens on **9090** now.\n|\n| | setting | before | now |\n| |---|---|---|\n"
+        "| | `PORT` | 8080 | 9090 |\n| | `WORKERS` | 4 | 4 |\n",
+    ),
+    ("Run the tests.", 'call Bash {"command": "echo ok"}\n---\nsay All tests pass.\n'),
+)
+_OPTIONS = ("--model", "scripted:../demo", "--permission-mode", "accept_edits")
 
 
-async def _draw(folder: Path) -> None:
-    work = _FOLDER / "app"
-    work.mkdir(parents=True)
+def main(folder: Path) -> int:
+    """Draws both pictures."""
+    (folder / "demo.svg").write_text(animate(_demo(), "reverie demo", _COLUMNS), encoding="utf-8")
+    print("demo.svg")
+    if not has_tmux():
+        print("chat.svg stays as it is: tmux is missing")
+        return 0
     try:
-        os.chdir(work)
-        (work / "server.py").write_text(_SERVER)
-        (work.parent / "demo").write_text(_SCRIPT)
-        wanted = Opening(work, "scripted:../demo")
-        app = make_app(await wanted.open(interactive=True), wanted, CommandSignals(), Paint(True))
-        async with app.run_test(size=(90, 42)) as pilot:
-            await _talk(app, pilot, folder)
-        await app.end()
+        screen = _chat(_FOLDER / "app")
     finally:
-        shutil.rmtree(_FOLDER)
+        shutil.rmtree(_FOLDER, ignore_errors=True)
+    (folder / "chat.svg").write_text(draw(screen, "reverie chat --continue", _COLUMNS), encoding="utf-8")
+    print("chat.svg")
+    return 0
 
 
-async def _talk(app: FullScreen, pilot: Pilot[None], folder: Path) -> None:
-    async def save(name: str) -> None:
-        for block in app.conversation.blocks:
-            if isinstance(block, Call) and block.seconds is not None:
-                block.seconds = 0.1  # the same in every run
-                block.changed()
-        app.conversation.redraw(now=True)
-        await pilot.pause(0.3)
-        (folder / f"{name}.svg").write_text(app.export_screenshot(title="reverie chat --full-screen"))
+def _demo() -> str:
+    """What the demo writes on a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "reverie", "demo", "--fast", "--no-chat"]
+    env = {**os.environ, "COLUMNS": str(_COLUMNS)}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env):
+        os.close(theirs)
+        written = b""
+        while True:
+            try:
+                written += os.read(ours, 65_536)
+            except OSError:  # the program has ended
+                break
+    os.close(ours)
+    return written.decode().partition("Played in")[0]
 
-    async def until(name: str) -> None:
-        while type(app.screen).__name__ != name:
-            await pilot.pause(0.05)
-        await pilot.pause(0.6)
 
-    app.composer.insert("Let the server listen on port 9090.")
-    await pilot.press("enter")
-    await until("Permission")
-    await save("full-screen-permission")
-    await pilot.press("y")
-    await pilot.pause(1.0)
-    await pilot.press("tab", "enter")
-    await pilot.pause(0.3)
-    await save("full-screen")
-    await pilot.press("escape", "ctrl+p")
-    await until("Picker")
-    await save("full-screen-palette")
-    await pilot.press("escape")
+def _chat(work: Path) -> str:
+    """The screen of a chat that continues after four turns."""
+    work.mkdir(parents=True)
+    (work / "server.py").write_text(_SERVER)
+    (work.parent / "demo").write_text("---\n".join(script for _, script in _TURNS))
+    chat = [sys.executable, "-m", "reverie", "chat", *_OPTIONS]
+    lines = "".join(f"{message}\n" for message, _ in _TURNS)
+    subprocess.run(chat, cwd=work, input=lines, text=True, capture_output=True, check=True)
+    with tmux() as run:
+        run("new-session", "-d", "-x", str(_COLUMNS), "-y", str(_ROWS), "-c", str(work), *chat, "--continue")
+        screen = ""
+        while "/help\n" not in screen:  # the status line below the prompt
+            time.sleep(0.2)
+            screen = run("capture-pane", "-p")
+        session = re.search(r"Continuing (\w+)", screen)
+        assert session is not None
+        return run("capture-pane", "-e", "-p").replace(session[1], "3f2a9c1e")  # the same in every run
 
 
 if __name__ == "__main__":
-    asyncio.run(_draw(Path(sys.argv[1]).resolve()))
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from reverie.lab.web_home import LONG, write_long_session
+from bench.web_home import LONG, write_long_session
 
 ROUNDS = 420
 WIDE, PHONE = {"width": 1180, "height": 860}, {"width": 360, "height": 720}
@@ -32,7 +32,6 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("web-money-total", "/money", {}),
     ("web-memory", "/memory", {}),
     ("web-dreams", "/dreams", {}),
-    ("web-replay", "/replay", {}),
 )
 """File, address, and what is different from a wide, light window."""
 RENAME = """([from, to]) => {

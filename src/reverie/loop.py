@@ -141,8 +141,8 @@ async def step(thread: Thread, cap: int) -> Response | None:
     request = await around.prepare(cap)
     if (budget := around.budget()).blocking is not None and budget.used >= budget.blocking:
         raise BlockingLimit(
-            f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: compact it with "
-            "/compact (or `reverie compact`), or start again with an empty conversation (/clear)"
+            f"the context holds about {budget.used:,} tokens and the limit is {budget.blocking:,}: send less, "
+            "compact it with /compact (or `reverie compact`), or start again with an empty conversation (/clear)"
         )
     try:
         response = await query(thread, request)

@@ -59,6 +59,7 @@ class Engine:
         seen: int = 0,
         allowance: float | None = None,
         recalls: bool = True,
+        reported: int = 0,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit the

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reverie.lab.adapters.programs.program import announced_breaks
+from bench.adapters.programs.program import announced_breaks
 from reverie.storage.transcript.file import read_records
 from reverie.storage.transcript.records import CompactBoundary, from_record
 from tests.adapters.minds import Mind, Served, serve

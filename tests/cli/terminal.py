@@ -60,7 +60,7 @@ class Terminal:
     @property
     def screen(self) -> list[str]:
         """The lines as a person sees them, from the first that was written: what was drawn again is there once."""
-        return _draw(self.raw, self._columns)
+        return draw(self.raw, self._columns)
 
     def press(self, keys: str) -> None:
         os.write(self._master, keys.encode())
@@ -124,14 +124,14 @@ _PIECE = re.compile(
 )
 
 
-def _draw(raw: str, columns: int) -> list[str]:
+def draw(raw: str, columns: int) -> list[str]:
     """What a terminal shows: the moves and erasures that prompt_toolkit writes, and nothing else."""
     rows: list[list[str]] = [[]]
     x = y = 0
     for found in _PIECE.finditer(raw):
         numbers, final, char = found.groups()
         count = int(numbers) if (numbers or "").isdigit() else 0
-        match final or char:
+        match final or (char if char < " " else "text"):
             case "A":
                 y = max(0, y - (count or 1))
             case "B":
@@ -149,7 +149,7 @@ def _draw(raw: str, columns: int) -> list[str]:
                 x = 0
             case "\n":
                 y += 1
-            case _ if char is not None and char >= " ":
+            case "text":
                 if x >= columns:
                     x, y = 0, y + 1
                 rows += [[] for _ in range(y + 1 - len(rows))]

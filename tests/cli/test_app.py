@@ -55,7 +55,7 @@ def test_help_imports_no_command(reverie: Command) -> None:
 def test_commands_that_only_read_load_nothing_heavy(reverie: Command, args: tuple[str, ...]) -> None:
     reverie("run", "hello there")
     loaded = _imported(reverie, *args)
-    heavy = {"asyncio", "anthropic", "openai", "openfeature", "rich", "prompt_toolkit", "tree_sitter", "httpx"}
+    heavy = {"asyncio", "anthropic", "openai", "openfeature", "prompt_toolkit", "tree_sitter", "httpx"}
     assert not heavy & loaded
     assert not {"reverie.session", "reverie.flags", "reverie.models.catalogue"} & loaded
 

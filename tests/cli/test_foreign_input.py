@@ -57,7 +57,6 @@ def test_only_regular_files_are_opened_and_only_so_much_is_read(tmp_path: Path) 
         ("simulate", "--ledger"),
         ("simulate", "--script"),
         ("models", "add", "minilm", "--wheel"),
-        ("demo", "--svg"),
         ("lab", "extraction"),
         ("lab", "recall", "--locomo"),
     ],

@@ -66,6 +66,28 @@ def test_nothing_to_say_is_a_mistake(reverie: Command, args: tuple[str, ...]) ->
     assert reverie.transcripts() == []
 
 
+@pytest.mark.parametrize(
+    ("variables", "shown"),
+    [
+        ({"REVERIE_BLOCKING_LIMIT": "1000"}, "1,000"),
+        ({"REVERIE_BLOCKING_LIMIT": "20000"}, "20,000"),
+        ({"REVERIE_CONTEXT_WINDOW": "24000", "REVERIE_DISABLE_COMPACT": "1"}, "21,240"),
+    ],
+)
+def test_a_first_message_that_is_over_the_limit_is_not_sent(
+    reverie: Command, variables: dict[str, str], shown: str
+) -> None:
+    """Before a server has counted anything, the estimate counts."""
+    model = reverie.script("say It is here.")
+    text = "The harbour has many ships. " * 4_000
+    reverie.extra.update(variables)
+    done = reverie("run", "--model", model, "-", stdin=text, code=None)
+    assert done.returncode != 0 and done.stdout == ""
+    assert f"the limit is {shown}" in done.stderr and "send less" in done.stderr
+    small = reverie("run", "--model", model, "-", stdin=text[:5_000], code=None)
+    assert small.stdout == ("" if shown == "1,000" else "It is here.\n"), "1,000 is less than the tools have"
+
+
 def test_input_that_is_not_utf8_is_replaced_and_said(reverie: Command) -> None:
     done = reverie("run", "--model", reverie.script("say You said: {text}"), stdin=b"caf\xe9 \xff\xfe ok")
     assert "not UTF-8" in done.stderr

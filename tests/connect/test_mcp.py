@@ -32,9 +32,9 @@ def sdk() -> None:
     from mcp.shared.exceptions import MCPError
     from mcp_types import Implementation, ListRootsResult, Root
 
+    from bench.mcp.servers import wire_bytes
     from reverie.connect.mcp.http import app, load_token, token_file
     from reverie.connect.mcp.server import MemoryServer
-    from reverie.lab.mcp.servers import wire_bytes
 
 
 def serve(machine: Machine, cwd: Path | None = None, **more: Any) -> MemoryServer:

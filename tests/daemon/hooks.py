@@ -45,7 +45,11 @@ class Agent:
 
     @property
     def transcript(self) -> Path:
-        """Where Claude Code would write it."""
+        """Where the agent would write it."""
+        if self.agent == "codex":
+            day = self.home.parent / ".codex" / "sessions" / "2026" / "05" / "20"
+            day.mkdir(parents=True, exist_ok=True)
+            return day / f"rollout-2026-05-20T10-00-00-{self.session}.jsonl"
         name = "".join(char if char.isalnum() else "-" for char in str(self.cwd))
         folder = self.home.parent / ".claude" / "projects" / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -95,7 +95,8 @@ def test_what_was_lost_comes_with_a_tool_result_in_the_middle_of_a_turn(agent: A
 
 
 def test_codex_tells_no_summary_and_gets_the_limits_at_the_start(agent: Agent) -> None:
-    agent.agent = "codex"
+    recorded, agent.agent = agent.transcript, "codex"
+    agent.transcript.write_bytes(recorded.read_bytes())
     assert agent.call("PreCompact", trigger="auto") == {} == agent.call("PostCompact", trigger="auto")
     start = agent.context("SessionStart", source="compact")
     assert LIMIT in start and FAILED in start

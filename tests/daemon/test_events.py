@@ -212,6 +212,47 @@ def test_bad_input_is_answered_with_nothing_bad(agent: Agent, tmp_path: Path) ->
     assert not outside
 
 
+LARGE = {"tool_name": "Bash", "tool_response": {"stdout": "a large line\n" * 30_000}}
+
+
+@pytest.mark.parametrize("way", ["outside", "link", "linked folder", "linked results", "dots"])
+def test_nothing_is_written_or_read_where_the_agent_keeps_no_sessions(agent: Agent, tmp_path: Path, way: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / f"{agent.session}.jsonl").write_text('{"secret": "nobody reads this"}\n')
+    given, own = outside / f"{agent.session}.jsonl", agent.transcript
+    match way:
+        case "link":
+            own.symlink_to(given)
+            given = own
+        case "linked folder":
+            own.with_suffix("").symlink_to(outside)
+            given = own
+        case "linked results":
+            own.with_suffix("").mkdir()
+            (own.with_suffix("") / "tool-results").symlink_to(outside)
+            given = own
+        case "dots":
+            given = own.parent / os.path.relpath(given, own.parent)
+        case _:
+            pass
+    before = sorted(outside.rglob("*"))
+    answer = agent.call("PostToolUse", transcript_path=str(given), tool_use_id="toolu_1", **LARGE)
+    kept = next(agent.home.parent.rglob("toolu_1*"))
+    assert sorted(outside.rglob("*")) == before and str(kept) in json.dumps(answer)
+    assert kept.is_relative_to(agent.home), "Reverie keeps it itself"
+    agent.call("Stop", transcript_path=str(given))
+    assert all(not job.transcript or Path(job.transcript) == own for job in agent.asked.jobs)
+    assert way.startswith("linked") or not agent.asked.jobs[-1].transcript
+
+
+def test_the_id_of_a_call_names_no_other_file(agent: Agent) -> None:
+    agent.call("PostToolUse", tool_use_id="../../../../escaped", **LARGE)
+    results = agent.transcript.with_suffix("") / "tool-results"
+    (kept,) = [path for path in agent.home.parent.rglob("*") if path.is_file() and path.stat().st_size > 100_000]
+    assert kept.parent == results
+
+
 def test_a_huge_prompt_and_a_broken_state_do_not_matter(agent: Agent) -> None:
     agent.remember(PORT)
     began = time.process_time()

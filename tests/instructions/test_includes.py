@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reverie.instructions.commands import load_commands
 from reverie.instructions.includes import expand, includes
 from reverie.instructions.load import load_instructions
 from reverie.instructions.markdown import MarkdownProse, without_comments
@@ -139,8 +140,8 @@ def test_an_include_bomb_is_no_bomb(load: Load, repo: Path) -> None:
 
 class TestOutside:
     def test_needs_approval(self, load: Load, repo: Path, user_home: Path) -> None:
-        secret = write(user_home / "secret.txt", "SECRET")
-        write(repo / "AGENTS.md", f"@~/secret.txt\n@{secret}\n@../../home/secret.txt\nSee @~/secret.txt.")
+        secret = write(user_home / "plan.txt", "SECRET")
+        write(repo / "AGENTS.md", f"@~/plan.txt\n@{secret}\n@../../home/plan.txt\nSee @~/plan.txt.")
         found = load()
         assert "SECRET" not in "".join(texts(found))
         assert len(found.warnings) == 1 and "approved_includes" in found.warnings[0]
@@ -337,3 +338,87 @@ def test_as_much_malice_as_fits_takes_seconds_at_most(load: Load, repo: Path, te
     assert load().files
     seconds = time.process_time() - start
     assert seconds < 10, f"{seconds:.1f} s"
+
+
+SECRETS = {
+    ".env": "TOKEN=nobody-sees-this",
+    "id_rsa": "nobody-sees-this",
+    ".git/config": "[remote]\n\turl = https://nobody-sees-this@example.org",
+    ".GIT/config": "nobody-sees-this",
+    "config/secrets.yaml": "key: nobody-sees-this",
+    "deploy/prod.tfstate": "nobody-sees-this",
+    ".aws/credentials": "nobody-sees-this",
+    ".env.bak": "nobody-sees-this",
+}
+WAYS = ("include", "include of a link", "include in an include", "link", "rule", "hard link", "link in a folder")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_project_hands_no_secret_to_the_model(load: Load, repo: Path, secret: str, way: str) -> None:
+    target = write(repo / secret, SECRETS[secret])
+    text = "Hello."
+    match way:
+        case "include":
+            text += f" @{secret}\n@./{secret}\n@{target}"
+        case "include of a link":
+            (repo / "notes.md").symlink_to(target)
+            text += "\n@notes.md"
+        case "include in an include":
+            write(repo / "docs/a.md", f"@../{secret}")
+            text += "\n@docs/a.md"
+        case "link":
+            (repo / "CLAUDE.md").symlink_to(target)
+        case "rule":
+            (repo / ".claude/rules").mkdir(parents=True)
+            (repo / ".claude/rules/style.md").symlink_to(target)
+        case "hard link":
+            (repo / "notes.md").hardlink_to(target)
+            (target.parent / "near.md").hardlink_to(target)
+            text += f"\n@{target.parent / 'near.md'}"
+            text += "\n@notes.md" if target.parent == repo else ""
+        case _:
+            (repo / "docs").symlink_to(target.parent)
+            text += f"\n@docs/{target.name}"
+    write(repo / "AGENTS.md", text)
+    found = load()
+    assert "nobody-sees-this" not in repr([*found.files, *found.conditional_rules]), found
+    assert any("secrets" in one or "git" in one or "same file" in one for one in found.warnings), found.warnings
+
+
+def test_the_user_may_approve_a_file_with_the_name_of_a_secret(load: Load, repo: Path) -> None:
+    write(repo / "secrets/house-rules.md", "Knock first.")
+    assert "Knock" not in only(load, repo, "@secrets/house-rules.md")
+    assert "Knock" in only(
+        load, repo, "@secrets/house-rules.md", approved_includes=[str(repo / "secrets/house-rules.md")]
+    )
+    assert "Knock" not in only(load, repo, "@secrets/house-rules.md", approved_includes=[str(repo)])
+
+
+def test_two_names_of_one_instruction_file_are_no_secret(load: Load, repo: Path) -> None:
+    write(repo / "AGENTS.md", "Run make.")
+    (repo / "CLAUDE.md").hardlink_to(repo / "AGENTS.md")
+    assert [one.text for one in load().files] == ["Run make."]
+    assert load().warnings == ()
+
+
+def test_a_link_out_of_the_project_needs_approval(load: Load, repo: Path, user_home: Path) -> None:
+    target = write(user_home / "plan.md", "nobody-sees-this")
+    for name in ("AGENTS.md", ".claude/rules/a.md", ".reverie/rules/b.md"):
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).symlink_to(target)
+    assert load().files == () and "approved_includes" in "".join(load().warnings)
+    (repo / ".claude/rules/a.md").unlink()
+    (repo / ".claude/rules").rmdir()
+    (repo / ".claude/rules").symlink_to(user_home)
+    assert load().files == ()
+
+
+@pytest.mark.parametrize("name", [".claude/skills/tidy/SKILL.md", ".claude/commands/tidy.md"])
+def test_commands_and_skills_of_a_project_hand_over_no_secret(repo: Path, user_home: Path, name: str) -> None:
+    target = write(repo / ".env", "TOKEN=nobody-sees-this")
+    (repo / name).parent.mkdir(parents=True)
+    (repo / name).symlink_to(target)
+    found_settings = load_settings(repo, env={"HOME": str(user_home)})
+    found = load_commands(Places.of(repo, found_settings), found_settings)
+    assert "nobody" not in repr(found) and "has the name of a file with secrets" in "".join(found.problems)

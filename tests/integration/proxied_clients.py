@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reverie.connect.children import child_of
 from reverie.models.catalogue import Catalogue
 from reverie.proxy.bodies import PATHS
-from reverie.proxy.children import child_of
-from reverie.proxy.server import create_app, running
+from reverie.proxy.server import ANTHROPIC_PATH, create_app, running
 from reverie.runtime.loopback import address, listen
 from tests.integration.programs import Run, Served, serve
 from tests.proxy.proxied import Tee, stats
@@ -58,10 +58,14 @@ def passage(
                 made = Passage(server, _ask(run, before.url, environment), before.url)
                 yield made
                 made.stats = stats(address(listener))
-            made.came = [body for path, body in before.bodies if path.partition("?")[0] in PATHS]
+            made.came = [body for path, body in before.bodies if _form(path) in PATHS]
             made.arrived = [body for path, body in behind.bodies if path.partition("?")[0] in PATHS]
         finally:
             listener.close()
+
+
+def _form(path: str) -> str:
+    return path.partition("?")[0].removeprefix(ANTHROPIC_PATH)
 
 
 def _ask(run: Run, url: str, environment: Mapping[str, str]) -> Ask:

@@ -159,9 +159,8 @@ def test_a_killed_chat_is_resumed_with_the_picker(tmux: Tmux) -> None:
     tmux.until("The port is 8080.")
 
 
-@pytest.mark.parametrize("options", [[], ["--full-screen"]])
-def test_copy_goes_through_tmux_to_the_clipboard(tmux: Tmux, options: list[str]) -> None:
-    tmux.start(*options, "--model", tmux.script("say The **port** is 8080.\n"), ready="/help")
+def test_copy_goes_through_tmux_to_the_clipboard(tmux: Tmux) -> None:
+    tmux.start("--model", tmux.script("say The **port** is 8080.\n"))
     tmux.run("set", "-g", "set-clipboard", "on")
     tmux.keys("Which port?", "Enter")
     tmux.until("port is 8080")
@@ -170,17 +169,13 @@ def test_copy_goes_through_tmux_to_the_clipboard(tmux: Tmux, options: list[str])
     assert tmux.run("show-buffer").strip() == "The **port** is 8080."
 
 
-def test_simple_terminals_get_plain_lines_even_on_the_full_screen(tmux: Tmux) -> None:
-    tmux.start("--full-screen", "--model", tmux.script("say The port is 8080.\n"), ready="/help", TERM="dumb")
+def test_simple_terminals_get_plain_lines(tmux: Tmux) -> None:
+    tmux.start("--model", tmux.script("say The port is 8080.\n"), ready="/help", TERM="dumb")
     tmux.keys("Which port?", "Enter")
     tmux.until("Ready.")
     assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]
 
 
-@pytest.mark.parametrize(("options", "mouse"), [([], "0"), (["--mouse"], "1")])
-def test_the_mouse_is_taken_only_on_request(tmux: Tmux, options: list[str], mouse: str) -> None:
-    tmux.start("--full-screen", *options, "--model", tmux.script("say Hi.\n"), ready="F1 keys")
-    assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["1", mouse]
-    tmux.keys("C-d")
-    tmux.until("ENDED 0")
+def test_the_screen_and_the_mouse_belong_to_the_terminal(tmux: Tmux) -> None:
+    tmux.start("--model", tmux.script("say Hi.\n"))
     assert tmux.run("display", "-p", "#{alternate_on} #{mouse_any_flag}").split() == ["0", "0"]

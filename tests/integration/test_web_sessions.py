@@ -1,8 +1,7 @@
-"""Sessions and replay in Chromium: real and hostile sessions, live, no JavaScript, dark, narrow, and axe."""
+"""Sessions in Chromium: real and hostile sessions, live, no JavaScript, dark, narrow, and axe."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -71,16 +70,14 @@ PATHS = (
     f"/sessions/{ID}/notes",
     f"/sessions/{HOSTILE_ID}",
     f"/sessions/{HOSTILE_ID}/results/h",
-    "/replay",
-    "/replay?folder=/nowhere",
 )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 360])
-def test_pages_hold_in_every_form(browser: Any, site: Browser, scheme: str, width: int, tmp_path: Path) -> None:
+def test_pages_hold_in_every_form(browser: Any, site: Browser, scheme: str, width: int) -> None:
     branch = next(one for one in site.json(f"/sessions/{ID}")["items"] if one["kind"] == "branch")["address"]
-    for path in (*PATHS, branch, f"/replay?folder={tmp_path}"):
+    for path in (*PATHS, branch):
         page = open_page(browser, site, path, color_scheme=scheme, viewport={"width": width, "height": 800})
         assert page.locator("h1").count() == 1
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
@@ -146,21 +143,6 @@ def test_a_live_session_grows_on_the_page(browser: Any, site: Browser, home: Pat
         assert page.locator("article.item").count() == 2 and page.problems == []
         page.context.close()
     log.close()
-
-
-def test_a_replay_from_the_form_to_the_result(browser: Any, site: Browser, scratch: Path) -> None:
-    shutil.copy(min(sample("transcripts").glob("*.jsonl")), scratch)
-    page = open_page(browser, site, "/replay")
-    for wanted, button in (("Cancelled", "Cancel"), ("Done", "")):
-        page.fill("input[name=folder]", str(scratch))
-        page.click("text=Look into it")
-        page.uncheck("input[name=policy-langchain]")
-        page.click("button:has-text('Start')")
-        if button:
-            page.click(f"button:has-text('{button}')")
-        page.wait_for_selector(f"h2:has-text('{wanted}')", timeout=60_000)
-    assert page.locator("table").count() == 2 and page.locator("svg.bar").count() > 5
-    assert page.problems == []
 
 
 def test_keys_go_from_line_to_line(browser: Any, site: Browser) -> None:

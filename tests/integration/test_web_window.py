@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reverie.lab.web_home import LONG, write_long_session
+from bench.web_home import LONG, write_long_session
 from reverie.storage.transcript.session_log import SessionLog
 from reverie.types import Message, Origin, TextBlock, ToolResultBlock, ToolUseBlock
 from tests.integration.browser import chromium

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from reverie.cli.lab.command import command
+from reverie.cli.lab import command
 from reverie.errors import UserError
 from reverie.lab.replay.bound import lower_bound
 from reverie.lab.replay.policies import POLICIES, choose_policies
@@ -347,14 +347,3 @@ def test_no_prefix_of_any_recorded_session_breaks_unannounced(folder: Path) -> N
         run._bill = watched  # pyright: ignore[reportPrivateUsage]
         found = asyncio.run(run.run(needs_of(session)))
         assert found.unannounced_breaks == 0
-
-
-def test_overhead_follows_what_is_new() -> None:
-    pytest.importorskip("langchain")
-    done = CliRunner().invoke(command, ["overhead", "--json"])
-    assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert set(found) == {"20000", "80000", "160000"}
-    ours = [found[size]["reverie_ms"] for size in ("20000", "160000")]
-    assert ours[1] < 4 * ours[0], "far from eight times for eight times the history (twice is the aim, undisturbed)"
-    assert found["160000"]["reverie_ms"] < found["160000"]["langchain_ms"] / 4

@@ -228,10 +228,11 @@ def test_a_session_folder_removed_while_running_keeps_the_result(tmp_path: Path)
     in_session(work, cwd=tmp_path, model=model, tools=[printer])
 
 
-def test_off_means_exactly_as_if_absent(tmp_path: Path, own_home: Path) -> None:
+@pytest.mark.parametrize("flags", ["[tool_results]\non = false\nmessage_budget = false\n", "tool_results = false\n"])
+def test_off_means_exactly_as_if_absent(tmp_path: Path, own_home: Path, flags: str) -> None:
     home = own_home / ".reverie"
     home.mkdir(parents=True)
-    (home / "flags.toml").write_text("[tool_results]\non = false\nmessage_budget = false\n")
+    (home / "flags.toml").write_text(flags)
     printer = Printer(given=[ToolOutput("x" * 60_000), ToolOutput("y" * 190_000)])
     model = script(tmp_path, "call mcp__printer {}\ncall mcp__printer {}\n---\nsay Done.\n")
 

@@ -10,7 +10,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from reverie.lab.recall.data import Collection, Query
+from bench.recall.data import Collection, Query
 
 _HERE = Path(__file__).parent
 

@@ -62,3 +62,40 @@ def test_what_only_looks_like_a_path_does_not_count() -> None:
         "~/notes/a.md, $HOME/run.sh, [the other memory](team/project_x.md), ../up/x.py, me@host:dir/x.py"
     )
     assert named_files(text) == ()
+
+
+def test_names_count_by_their_form_without_backticks(repo: Path) -> None:
+    (repo / "src" / "report.rs").write_text("fn format_total() {}\n")
+    text = (
+        "Deploy steps are in deploy.md and Makefile.win. Dates go through formatDateLegacy(), not "
+        "OrderLoader.load_all() (see loader.py, report.rs: format_total()). Also Dates.parse_old(); it was in "
+        "old_dates.py, and app.test.ts."
+    )
+    missing = RepoNames(repo, find_ripgrep).find_missing(text)
+    assert missing == (
+        *("deploy.md", "Makefile.win", "old_dates.py", "app.test.ts"),
+        *("formatDateLegacy", "Dates.parse_old"),
+    )
+
+
+def test_what_only_looks_like_a_name_does_not_count(repo: Path) -> None:
+    text = (
+        "Node.js and Vue.js 3.2, e.g. v1.2.3 or 10.5.md5, example.com, ASP.NET, a.b@mail.example.py, "
+        "https://x.example/a.html?b=c.py, f() and x(), $run(), [the rule](feedback_x.md), {name}.py, *.py, ~a.py, "
+        "--config=a.toml, i.e., U.S.A., and/or.py/"
+    )
+    assert RepoNames(repo, find_ripgrep).find_missing(text) == ()
+
+
+def test_the_name_of_another_memory_is_no_file_of_the_repository(repo: Path, tmp_path: Path) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "feedback_tests.md").touch()
+    text = "See feedback_tests.md and feedback_gone.md."
+    assert RepoNames(repo / "src", find_ripgrep, memory).find_missing(text) == ("feedback_gone.md",)
+
+
+def test_many_bare_names_cost_no_more(repo: Path) -> None:
+    text = " ".join(f"gone_{n}.py call_{n:04}()" for n in range(5_000))
+    assert len(RepoNames(repo, find_ripgrep).find_missing(text)) == 8
+    assert len(named_symbols("a_b_" * 100_000 + "()")) == 0

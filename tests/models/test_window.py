@@ -47,8 +47,18 @@ def test_first_that_answers(model: str, given_facts: dict[str, Any], expected: W
         (MILLION, 64_000, {"autocompact_window": 400_000}, Thresholds(400_000, 380_000, 367_000, 347_000, 377_000)),
         (200_000, 64_000, {"autocompact_window": 400_000}, Thresholds(200_000, 180_000, 167_000, 147_000, 177_000)),
         (200_000, 64_000, {"autocompact_window": 32_000}, Thresholds(32_000, 28_800, 26_720, 23_520, 28_320)),
-        (200_000, 64_000, {"blocking_limit": 100_000}, Thresholds(200_000, 180_000, 167_000, 147_000, 100_000)),
-        (200_000, 64_000, {"blocking_limit": 190_000}, Thresholds(200_000, 180_000, 167_000, 147_000, 190_000)),
+        (
+            200_000,
+            64_000,
+            {"blocking_limit": 100_000},
+            Thresholds(200_000, 180_000, 167_000, 147_000, 100_000, is_set=True),
+        ),
+        (
+            200_000,
+            64_000,
+            {"blocking_limit": 190_000},
+            Thresholds(200_000, 180_000, 167_000, 147_000, 190_000, is_set=True),
+        ),
     ],
 )
 def test_table(window: int, max_output: int, settings: dict[str, Any], expected: Thresholds) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions.harmless.command import guarded
 from reverie.permissions.policy import PolicyMode, make_policy
 from reverie.permissions.rules import Allow, Ask, Decision, ToolCall
 from reverie.permissions.shell.read_only import is_read_only_shell
@@ -149,8 +148,6 @@ def test_what_may_never_end_asks(tmp_path: Path) -> None:
         assert isinstance(decision, Ask), command
     assert "leads to a device" in str(decide("cat endless", work))
     assert isinstance(decide("cat nothing src/app.py", work), Allow)
-    with guarded("jq -n '[range(1000000000)]'", work) as (text, _):
-        assert "ulimit -v" in text, "a program of jq cannot take all memory"
 
 
 def test_only_the_main_agent_in_a_trusted_folder(tmp_path: Path) -> None:

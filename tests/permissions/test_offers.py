@@ -16,54 +16,23 @@ def bash(command: str, cwd: Path) -> ToolCall:
 
 
 @pytest.mark.parametrize(
-    ("command", "rules"),
-    [
-        ("git commit -m 'x'", ["git commit:*"]),
-        ("npm run test -- --watch", ["npm run test:*"]),
-        ("npm test", ["npm test:*"]),
-        ("cargo build --release 2>&1 | tail -20", ["cargo build:*"]),
-        ("git add a.py && git commit -m x", ["git add:*", "git commit:*"]),
-        ("npm ci && npm run build", ["npm ci:*", "npm run build:*"]),
-        ("python -m pytest tests -q", ["python -m pytest:*"]),
-        ("uv run pytest", ["uv run pytest:*"]),
-        ("pytest -x", ["pytest:*"]),
-        ("make test", ["make test:*"]),
-        ("docker compose up -d", ["docker compose up:*"]),
-        ("gh pr view 1", ["gh pr view:*"]),
-    ],
-)
-def test_known_families_get_a_prefix(tmp_path: Path, command: str, rules: list[str]) -> None:
-    offer = make_offer(bash(command, tmp_path))
-    assert offer == Offer(tuple(f"Bash({rule})" for rule in rules), can_save=True)
-    policy = make_policy(PolicyMode.ASK, Rules.parse(offer.rules))
-    assert policy(bash(command, tmp_path)) == Allow(), "the rules cover the command that they were made for"
-
-
-@pytest.mark.parametrize(
     "command",
     [
-        *("bash build.sh", "python tool.py", "python3 -c 'print(1)'", "sudo make install", "env A=1 make", "node x.js"),
-        *(
-            "xargs rm",
-            "git -c a=b commit",
-            "git config a b",
-            "git rebase main",
-            "npx thing",
-            "npm exec x",
-            "uv run python x",
-        ),
-        *("docker run x", "rm -r build", "cp a b", "git", "git -C x commit", "python -m http.server", "find . -delete"),
-        *("git stash", "docker compose exec db sh", "docker container run x"),
-        *("./run.sh", "curl example.com", "ssh host ls", "timeout 5 npm test", "npm run $X", "uv run bash x"),
+        *("git commit -m 'x'", "npm run test -- --watch", "cargo build --release 2>&1 | tail -20", "uv run pytest"),
+        *("git add a.py && git commit -m x", "python -m pytest tests -q", "docker compose up -d", "bash build.sh"),
+        *("sudo make install", "npm run $X", "npm test && ./deploy.sh"),
     ],
 )
-def test_other_commands_get_only_their_exact_text(tmp_path: Path, command: str) -> None:
-    assert make_offer(bash(command, tmp_path)) == Offer((f"Bash({command})",), can_save=True)
+def test_a_question_offers_exactly_what_it_shows(tmp_path: Path, command: str) -> None:
+    offer = make_offer(bash(command, tmp_path))
+    assert offer == Offer((f"Bash({command})",), can_save=True)
+    policy = make_policy(PolicyMode.ASK, Rules.parse(offer.rules))
+    assert policy(bash(command, tmp_path)) == Allow(), "the rule covers the command that it was made for"
 
 
-def test_compound_commands(tmp_path: Path) -> None:
-    assert make_offer(bash("npm test && ./deploy.sh", tmp_path)) == Offer(("Bash(npm test && ./deploy.sh)",))
-    assert not make_offer(bash("echo $(date) > x", tmp_path)).can_save
+def test_a_command_whose_text_does_not_say_all_is_not_kept(tmp_path: Path) -> None:
+    for command in ("echo $(date) > x", "CC=gcc make test", "make test > log.txt"):
+        assert make_offer(bash(command, tmp_path)) == Offer((f"Bash({command})",))
     assert make_offer(bash("touch x; ls *", tmp_path)) == Offer(), "the text would be read as a prefix"
 
 
@@ -92,14 +61,42 @@ def test_no_rule_for_guarded_files(tmp_path: Path) -> None:
     assert policy(ToolCall("c", "Edit", {"file_path": "src/a.py"}, False, tmp_path)) != Allow()
 
 
+_MORE = {
+    "python -m pip list": ["python -m pip install evil"],
+    "git clean -n": ["git clean -fdx", "git clean -n -fdx", "git -c core.fsmonitor=./x clean -n"],
+    "gofmt -l .": ["gofmt -w .", "gofmt -l -w ."],
+    "make test": [
+        *("CC=./evil make test", "make test CC=./evil", "make test -f evil.mk", "make -C ../other test"),
+        *("make test deploy", "make test > ../log", "make test < evil", "make test; ./evil", "make test && ./evil"),
+        *("make test | sh", "make  test; ./evil", "cd evil && make test", "(make test; ./evil)", "make test &"),
+        *("PATH=.:$PATH make test", "make test\n./evil", "make test $(./evil)", "make 'test ; ./evil'"),
+    ],
+    "pytest -x": ["pytest -x -p evil", "pytest --rootdir=../other", "PYTHONPATH=. pytest -x"],
+    "npm test": ["npm test --script-shell=./x", "npm install evil"],
+    "git fetch": ["git fetch --upload-pack='touch x' .", "GIT_SSH_COMMAND=./x git fetch"],
+    "git push": ["git push --force", "git push -- https://example.com/x main", "git push --exec='touch x' ."],
+    "docker compose up": ["docker compose exec db sh", "docker compose -f evil.yml up"],
+    "gh repo view": ["gh repo delete x"],
+    "uv run pytest": ["uv run pytest --pdb", "uv run --with evil pytest"],
+}
+
+
+@pytest.mark.parametrize("asked", _MORE)
+def test_an_offered_rule_covers_nothing_else(tmp_path: Path, asked: str) -> None:
+    policy = make_policy(PolicyMode.ASK, Rules.parse(make_offer(bash(asked, tmp_path)).rules))
+    assert policy(bash(asked, tmp_path)) == Allow()
+    for more in _MORE[asked]:
+        assert isinstance(policy(bash(more, tmp_path)), Ask), more
+
+
 @pytest.mark.parametrize(
-    ("asked", "more"),
+    ("rule", "more"),
     [
         ("git fetch", "git fetch --upload-pack='touch x' ."),
         ("git pull", "git pull --upl 'touch x' ."),
         ("git push", "git push --exec='touch x' ."),
         ("git push", "git push -- https://example.com/x main"),
-        ("git diff --stat", "git diff --output=src/a.py"),
+        ("git diff", "git diff --output=src/a.py"),
         ("make test", "make test SHELL=./x"),
         ("make test", "make test 'ARGS=-v; touch x'"),
         ("make test", "make test -kf notes.txt"),
@@ -115,9 +112,9 @@ def test_no_rule_for_guarded_files(tmp_path: Path) -> None:
         ("gh repo view", "gh repo delete x"),
     ],
 )
-def test_a_prefix_does_not_cover_what_does_more_than_it_says(tmp_path: Path, asked: str, more: str) -> None:
-    policy = make_policy(PolicyMode.ASK, Rules.parse(make_offer(bash(asked, tmp_path)).rules))
-    assert policy(bash(asked, tmp_path)) == Allow()
+def test_a_prefix_does_not_cover_what_does_more_than_it_says(tmp_path: Path, rule: str, more: str) -> None:
+    policy = make_policy(PolicyMode.ASK, Rules.parse([f"Bash({rule}:*)"]))
+    assert policy(bash(rule, tmp_path)) == Allow()
     assert isinstance(policy(bash(more, tmp_path)), Ask)
     assert make_policy(PolicyMode.ASK, Rules.parse([f"Bash({more})"]))(bash(more, tmp_path)) == Allow(), (
         "the exact text"
@@ -133,7 +130,7 @@ def test_a_prefix_covers_the_usual_options(tmp_path: Path) -> None:
         ("npm run test:*", "npm run test -- --config x --prefix y"),
         ("./gradlew test:*", "./gradlew test --tests Name --info"),
         ("mvn test:*", "mvn test -DskipTests -q"),
-        (make_offer(bash("go test ./...", tmp_path)).rules[0][5:-1], "go test -run Name -count=1 ./..."),
+        ("go test:*", "go test -run Name -count=1 ./..."),
         ("cargo test:*", "cargo test --release -- --nocapture"),
     ):
         assert make_policy(PolicyMode.ASK, Rules.parse([f"Bash({rule})"]))(bash(command, tmp_path)) == Allow(), command

@@ -140,6 +140,40 @@ def test_what_an_agent_is_asked_to_edit_is_not_asked_about(tmp_path: Path, path:
     assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("mcp_config.json", "sub/mcp_config.json", "tools/my-mcp-servers.json", "gemini-extension.json", "flake.nix"),
+        *("Tiltfile", "deploy/Tiltfile", "Vagrantfile", "devbox.json", "devenv.nix", "plugin.json", "Procfile.dev"),
+        *(
+            "unheard-of.config.json",
+            "Agentfile",
+            "tool.toml",
+            "tool.yaml",
+            "tool.kdl",
+            "tool.star",
+            "toolrc",
+            "x.json5",
+        ),
+        *("AGENT", "tool.conf", "tool.xml", "tool.properties", "tool.hcl", "tool.", "tool.md.toml"),
+    ],
+)
+def test_new_configuration_is_asked_about_in_accept_edits(tmp_path: Path, path: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".git").mkdir()
+    policy = make_policy(PolicyMode.ACCEPT_EDITS)
+    assert answer(policy, "Write", tmp_path, file_path=path) == "ask"
+    assert answer(policy, "Write", tmp_path / "sub", file_path=f"../{path}") == "ask"
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS, can_ask=False), "Write", tmp_path, file_path=path) == "deny"
+
+
+@pytest.mark.parametrize("path", ["tool.toml", "toolrc", "data/new.json", "src/settings.yaml", "LICENSE", "run.sh"])
+def test_configuration_of_the_project_is_edited_without_a_question(tmp_path: Path, path: str) -> None:
+    for name in ("tool.toml", "toolrc"):
+        (tmp_path / name).touch()
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Edit", tmp_path, file_path=path) == "allow"
+
+
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -158,7 +192,7 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
 def test_a_working_folder_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a") == "allow"
+    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a.py") == "allow"
     rules = with_rules(Rules.parse(allow=["Write(src/**)"]), interactive)
     assert answer(rules, "Write", tmp_path / "link", file_path="src/a") == "allow"
 

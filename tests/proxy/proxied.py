@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -128,6 +128,10 @@ class Recorder:
         self.status = 200
         self.kind = "application/json"
         self.answer = b"{}"
+        self.answers: list[bytes] = []
+        """What it answers first."""
+        self.reply: Callable[[bytes], Any] | None = None
+        """Makes the answer to a body, instead."""
 
     @contextmanager
     def running(self) -> Generator[str]:
@@ -142,7 +146,9 @@ class Recorder:
                 self.send_header("content-type", recorder.kind)
                 self.send_header("x-request-id", "req_1")
                 self.end_headers()
-                self.wfile.write(recorder.answer)
+                if recorder.reply is not None:
+                    recorder.answer = json.dumps(recorder.reply(recorder.bodies[-1])).encode()
+                self.wfile.write(recorder.answers.pop(0) if recorder.answers else recorder.answer)
 
             do_GET = do_POST
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.proxy.proxied import TOOLS, Agent, Recorder, post, proxy, stats
 from tests.proxy.reader import LONG, LONG_SYSTEM, OURS, READ, Client, Mind, call, say, thinking_upstream
-from tests.proxy.wild import wild
+from tests.proxy.wild import chunked, wild
 
 ANSWER = json.dumps({"id": "m", "content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 5}}).encode()
 ASKED = json.dumps({"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]}).encode()
@@ -71,6 +73,41 @@ def test_a_number_that_cannot_be_written_again_passes_as_it_came(tmp_path: Path)
 def test_the_password_of_an_upstream_is_not_shown(tmp_path: Path) -> None:
     with proxy(tmp_path, "http://user:hunter2@127.0.0.1:9/base") as url:
         assert set(stats(url)["upstreams"].values()) == {"http://127.0.0.1:9/base"}
+
+
+@pytest.mark.parametrize("token", ["", "a-token-that-nobody-guesses-0123456789"])
+def test_no_target_reaches_another_server_than_the_upstream(tmp_path: Path, token: str) -> None:
+    """A password in the address of the upstream goes to no other server, and nothing of another one comes back."""
+    upstream, other = list[list[bytes]](), list[list[bytes]]()
+    reply = chunked(b"{}", kind="application/json")
+    with wild(reply, upstream) as to, wild(reply, other) as elsewhere:
+        port, evil = urlsplit(to).port, urlsplit(elsewhere).netloc
+        of_upstream = f"http://user:hunter2@127.0.0.1:{port}/base"
+        with proxy(tmp_path, of_upstream, token=token, layers=()) as url:
+            own = urlsplit(url).netloc
+            targets = (
+                *("%2F@{}/x", "@{}/x", ":80@{}/x", ".{}/x", "%40{}/x", "%2f%2f{}/x", "\\@{}/x", ";@{}/x", "?@{}/x"),
+                *("http://{}/x", "https://{}/x", "HTTP://user@{}/x", "//{}/x", "///{}/x", "/\\{}/x", "/@{}/x", "/;@{}"),
+                *("/%2F@{}/x", "/..//{}/x", "/%09@{}/x", "/x?@{}/", "/x?http://{}/", "/:80@{}", "{}", "*", "/../../x"),
+                *(f"http://{own}/reverie/stats", "%2Freverie/stats", "/x#@{}/", "/..%2f..%2f@{}/x"),
+            )
+            for method, target in itertools.product(("GET", "POST", "OPTIONS", "CONNECT"), targets):
+                line = (f"/token/{token}" if token and target.startswith("/") else "") + target.format(evil)
+                statuses = {_status(url, f"{method} {line}".encode(), host, token) for host in ("127.0.0.1", evil)}
+                if not target.startswith("/") and method != "CONNECT":
+                    assert statuses & {200, 502} == set(), (method, line, statuses)
+    assert other == []
+    assert upstream, "targets that begin with a slash arrive"
+    for head in upstream:
+        assert head[0].split()[1].startswith(b"/base/"), head[0]
+
+
+def _status(url: str, line: bytes, host: str, token: str) -> int:
+    """The status of an answer to a request with this first line."""
+    with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30) as connection:
+        head = f"host: {host}\r\nx-reverie-token: {token}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        connection.sendall(line + b" HTTP/1.1\r\n" + head.encode())
+        return int(b"".join(iter(lambda: connection.recv(65_536), b"")).split()[1])
 
 
 def test_calls_of_a_tool_of_the_client_with_our_name_are_the_clients(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ def serve(home: Path, *args: str, **env: str) -> Result:
     ("args", "said"),
     [
         (["--host", "0.0.0.0"], "without TLS everybody on the way reads tokens"),
-        (["--host", "192.0.2.7"], "--behind-proxy if a reverse proxy does TLS"),
+        (["--host", "192.0.2.7"], "--behind-proxy ADDRESS if a reverse proxy does TLS"),
+        (["--behind-proxy", "*"], "is not the address of a reverse proxy"),
+        (["--behind-proxy", "0.0.0.0/0"], "is not the address of a reverse proxy"),
         (["--ssl-keyfile", __file__], "give --ssl-certfile too"),
         (["--ssl-certfile", __file__], "cannot be used as a certificate"),
         (["--dsn", "postgresql://", "--dsn-file", __file__], "Give only one"),

@@ -625,3 +625,49 @@ def test_in_the_mode_of_daily_logs_only_the_log_of_today_is_written(
 
     in_session(talk, cwd=work, model=script(work, calls(topic, log)))
     assert memory_of(work).directory.names() == [] and (root / f"logs/{today}.md").exists()
+
+
+def test_in_the_mode_of_daily_logs_a_command_only_adds_to_the_log_of_today(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = memory_of(work).directory
+    memory.create("feedback_tabs.md", TopicFile.parse(TABS), WriteInfo(Writer.USER, "test"))
+    monkeypatch.setenv("REVERIE_FLAG_DAILY_LOG", "1")
+    root, today = memory.root, time.strftime("logs/%Y/%m/%Y-%m-%d.md")
+    (root / today).parent.mkdir(parents=True)
+    (root / today).write_text("- 09:00 before\n")
+    (root / "logs/2026/01").mkdir(parents=True)
+    (root / "logs/2026/01/2026-01-02.md").write_text("- 10:00 old\n")
+    commands = [
+        f"echo '- 10:00 added' >> {root / today}",
+        f"echo '- overwritten' > {root / today}",
+        f"echo evil > {root}/feedback_tabs.md; echo evil > {root}/project_new.md; rm {root}/logs/2026/01/2026-01-02.md",
+        f"sed -i s/before/after/ {root / today}",
+        f"echo more >> {root}/MEMORY.md; mv {root}/feedback_tabs.md {root}/feedback_gone.md",
+    ]
+    before = {path: path.read_text() for path in root.rglob("*.md")} | {root / today: "- 09:00 before\n- 10:00 added\n"}
+
+    async def talk(session: Session) -> None:
+        said = repr(await turn(session, "go")) + repr([entry.message for entry in session.view.entries])
+        assert said.count("this was undone") >= 4 and "put back" in said
+
+    plays = calls(*(("Bash", {"command": one}) for one in commands))
+    in_session(talk, cwd=work, model=script(work, plays), overrides={"permissions.mode": "accept_all"})
+    assert {path: path.read_text() for path in root.rglob("*.md")} == before
+    subjects = [version.info.why for version in memory.log()]
+    assert subjects.count("Changed by a command.") == 5, "nothing is lost: each change is a version"
+
+
+def test_in_the_mode_of_daily_logs_the_users_own_changes_stay(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = memory_of(work).directory
+    memory.create("feedback_tabs.md", TopicFile.parse(TABS), WriteInfo(Writer.USER, "test"))
+    monkeypatch.setenv("REVERIE_FLAG_DAILY_LOG", "1")
+    path = memory.root / "feedback_tabs.md"
+    by_hand = path.read_text() + "\nAlso in Makefiles.\n"
+
+    async def talk(session: Session) -> None:
+        path.write_text(by_hand)
+        await turn(session, "go")
+
+    in_session(talk, cwd=work, model=script(work, calls(("Bash", {"command": "true"}))))
+    assert path.read_text() == by_hand

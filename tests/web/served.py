@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import uvicorn
-
+from reverie.runtime.http import make_server
 from reverie.runtime.loopback import listen
 from reverie.web.access import Access
 from reverie.web.app import create_app
@@ -90,8 +89,7 @@ def served(cwd: Path, *, read_only: bool = False) -> Generator[Browser]:
     """Serves the home of the environment from a thread; yields a client that has entered."""
     site, access, listener = Site.open(cwd, read_only=read_only), Access(), listen(0)
     port = int(listener.getsockname()[1])
-    config = uvicorn.Config(create_app(site, access, port), log_level="error", access_log=False, lifespan="off")
-    server = uvicorn.Server(config)
+    server = make_server(create_app(site, access, port), patience_s=2, log_level="error")
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

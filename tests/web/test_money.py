@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from bench.web_home import LONG, write_long_session, write_sessions
 from reverie.context.ledger import Ledger
-from reverie.lab.web_home import LONG, write_long_session, write_sessions
 from reverie.models.catalogue import Catalogue
 from reverie.settings import load_settings
 from reverie.storage.transcript.records import CacheBreak, ForkUsage

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bench.web_home import LONG, write_long_session
 from reverie.context.window_fill import fill
-from reverie.lab.web_home import LONG, write_long_session
 from reverie.models.window import thresholds
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.file import read_records

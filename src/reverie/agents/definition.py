@@ -105,7 +105,7 @@ def _read_all(places: Places, problems: list[str]) -> Iterator[tuple[AgentDefini
     for folder in definition_folders(places):
         is_own = folder == places.home / "agents"
         for path in _files(folder, problems):
-            found = read_definition(path)
+            found = read_definition(path, None if is_own else places.checkout)
             if isinstance(found, str):
                 problems.append(found)
                 continue
@@ -152,9 +152,9 @@ def _files(folder: Path, problems: list[str]) -> Iterator[Path]:
             yield folder / name
 
 
-def read_definition(path: Path) -> AgentDefinition | str:
-    """Returns the kind that a file defines, or one sentence that says what is wrong with the file."""
-    head = read_with_head(path, "this agent")
+def read_definition(path: Path, project: Path | None = None) -> AgentDefinition | str:
+    """Returns the kind that a file (of a project) defines, or one sentence that says what is wrong with the file."""
+    head = read_with_head(path, "this agent", project)
     if isinstance(head, str):
         return head
     if not head.present or not head.after:

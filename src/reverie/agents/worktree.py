@@ -17,6 +17,7 @@ from reverie.paths import make_private
 from reverie.paths.programs import users_program
 from reverie.paths.repo import Repo, find_repo
 from reverie.quick import dataclass
+from reverie.runtime.bounded import bounded
 
 _SECONDS = 60.0
 _NOTHING_RUNS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
@@ -88,7 +89,7 @@ async def _git(cwd: Path, env: Mapping[str, str], *words: str) -> str:
     git = users_program("git", cwd)
     if git is None:
         raise ReverieError("git cannot be run: it is not installed")
-    command = [git, *_NOTHING_RUNS, *words]
+    command = bounded([git, *_NOTHING_RUNS, *words])
     run = partial(subprocess.run, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, errors="replace")
     try:
         done = await asyncio.to_thread(run, command, cwd=cwd, env=own, encoding="utf-8")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, one_line, plural, table
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @examples("reverie agents", "reverie agents list --json", "reverie agents snapshot reviewer --make")
+@agents_may(AgentsMay.ALL)
 @click.group("agents", invoke_without_command=True)
 @folder_options
 @click.pass_context
@@ -34,6 +36,7 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
 
 
 @examples("reverie agents list --json")
+@agents_may(AgentsMay.ALL)
 @command.command("list")
 @folder_options
 def list_command(cwd: Path, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, cast
 import click
 
 from reverie import __version__
+from reverie.cli.below_agent import AgentsMay, guard_command
 from reverie.cli.screen import drop_output, end_only_on, guard, output_error
 from reverie.errors import ReverieError
 from reverie.quick import dataclass
@@ -44,6 +45,7 @@ class CommandEntry:
 
     place: str
     help: str
+    agents: AgentsMay
     ends_unread: bool = False
     """Whether the command ends when nobody reads its output any more. All others finish their work."""
 
@@ -52,46 +54,64 @@ class CommandEntry:
         return f"reverie.cli.{self.place}"
 
 
+_ALL, _AS_MODEL, _NOTHING = AgentsMay.ALL, AgentsMay.AS_MODEL, AgentsMay.NOTHING
+
 COMMANDS: Mapping[str, CommandEntry] = {
-    "chat": CommandEntry("chat.command:command", "Talk to the agent in this folder.", ends_unread=True),
-    "run": CommandEntry("run:command", "Run one prompt and print the answer.", ends_unread=True),
-    "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations."),
-    "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words."),
-    "recall": CommandEntry("memory.recall:command", "Show which memories would be added to a message."),
-    "forget": CommandEntry("memory.forget:forget_command", "Forget a memory. It can be restored."),
-    "memory": CommandEntry("memory.command:command", "List, change and restore memories."),
-    "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it."),
-    "compact": CommandEntry("sessions.actions:compact_command", "Summarise a conversation to make room, or undo that."),
-    "notes": CommandEntry("sessions.notes:command", "Show or update the notes of a conversation."),
-    "rewind": CommandEntry("sessions.actions:rewind_command", "Go back to an earlier message and continue from there."),
-    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation."),
-    "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions."),
-    "connect": CommandEntry("connect.command:connect_command", "Put Reverie into Claude Code, Codex or an editor."),
-    "disconnect": CommandEntry("connect.command:disconnect_command", "Take Reverie out of other agents and editors."),
-    "mcp": CommandEntry("mcp:command", "Serve memory to any MCP client; use MCP servers of others."),
-    "acp": CommandEntry("acp:command", "Run as an agent inside an editor (Zed, JetBrains, Toad)."),
-    "settings": CommandEntry("settings:command", "Show every setting and where its value comes from."),
-    "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones."),
-    "trust": CommandEntry("trust:command", "Trust the settings files of a folder."),
-    "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved."),
-    "health": CommandEntry("sessions.health:command", "Show how often each layer worked, declined or failed, and why."),
-    "context": CommandEntry("sessions.context:command", "Show what fills the window of a conversation."),
-    "web": CommandEntry("web:command", "Show windows, costs, memories and dreams in a browser."),
-    "agents": CommandEntry("agents:command", "List agent definitions and running agents; share memories."),
-    "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it."),
-    "team": CommandEntry("team.command:command", "Let several agents work on one task.", ends_unread=True),
-    "tasks": CommandEntry("sessions.tasks:command", "List and stop the background tasks of open sessions."),
-    "log": CommandEntry("sessions.log:command", "Show what happened in the background.", ends_unread=True),
-    "daemon": CommandEntry("daemon:command", "Show, stop or run the service behind the hooks of other agents."),
-    "doctor": CommandEntry("doctor.checks:command", "Check that Reverie has everything it needs."),
-    "demo": CommandEntry("demo.command:command", "Show a demo: three days of work with an agent.", ends_unread=True),
-    "simulate": CommandEntry("simulate:command", "Run a simulator of Anthropic's Messages API.", ends_unread=True),
-    "proxy": CommandEntry("proxy:command", "Make requests of any client cheaper.", ends_unread=True),
-    "serve": CommandEntry("serve.command:command", "Serve memory to people and machines.", ends_unread=True),
-    "worker": CommandEntry("serve.worker:command", "Run the dreams of the memory server.", ends_unread=True),
-    "models": CommandEntry("memory.models:command", "Add, list and remove encoders for recall (not language models)."),
-    "lab": CommandEntry("lab.command:command", "Run benchmarks, most of them on recorded sessions.", ends_unread=True),
-    "completion": CommandEntry("completion:command", "Print a completion script for your shell."),
+    "chat": CommandEntry("chat.command:command", "Talk to the agent in this folder.", _NOTHING, ends_unread=True),
+    "run": CommandEntry("run:command", "Run one prompt and print the answer.", _AS_MODEL, ends_unread=True),
+    "sessions": CommandEntry("sessions.command:command", "List, show and delete conversations.", _NOTHING),
+    "remember": CommandEntry("memory.change:remember_command", "Remember something, in your own words.", _AS_MODEL),
+    "recall": CommandEntry("memory.recall:command", "Show which memories would be added to a message.", _ALL),
+    "forget": CommandEntry("memory.forget:forget_command", "Forget a memory. It can be restored.", _AS_MODEL),
+    "memory": CommandEntry("memory.command:command", "List, change and restore memories.", _ALL),
+    "dream": CommandEntry("dream.command:command", "Tidy up memory across sessions; review or undo it.", _NOTHING),
+    "compact": CommandEntry(
+        "sessions.actions:compact_command", "Summarise a conversation to make room, or undo that.", _ALL
+    ),
+    "notes": CommandEntry("sessions.notes:command", "Show or update the notes of a conversation.", _ALL),
+    "rewind": CommandEntry(
+        "sessions.actions:rewind_command", "Go back to an earlier message and continue from there.", _NOTHING
+    ),
+    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation.", _ALL),
+    "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions.", _NOTHING),
+    "connect": CommandEntry(
+        "connect.command:connect_command", "Put Reverie into Claude Code, Codex or an editor.", _NOTHING
+    ),
+    "disconnect": CommandEntry(
+        "connect.command:disconnect_command", "Take Reverie out of other agents and editors.", _NOTHING
+    ),
+    "mcp": CommandEntry("mcp:command", "Serve memory to any MCP client; use MCP servers of others.", _NOTHING),
+    "acp": CommandEntry("acp:command", "Run as an agent inside an editor (Zed, JetBrains, Toad).", _NOTHING),
+    "settings": CommandEntry("settings:command", "Show every setting and where its value comes from.", _ALL),
+    "permissions": CommandEntry("permissions:command", "List the permission rules, and remove saved ones.", _NOTHING),
+    "trust": CommandEntry("trust:command", "Trust the settings files of a folder.", _NOTHING),
+    "cost": CommandEntry("sessions.cost:command", "Show what was spent, on what, and what the cache saved.", _ALL),
+    "health": CommandEntry(
+        "sessions.health:command", "Show how often each layer worked, declined or failed, and why.", _ALL
+    ),
+    "context": CommandEntry("sessions.context:command", "Show what fills the window of a conversation.", _ALL),
+    "web": CommandEntry("web:command", "Show windows, costs, memories and dreams in a browser.", _NOTHING),
+    "agents": CommandEntry("agents:command", "List agent definitions and running agents; share memories.", _NOTHING),
+    "btw": CommandEntry("sessions.actions:btw_command", "Ask about a conversation without changing it.", _ALL),
+    "team": CommandEntry("team.command:command", "Let several agents work on one task.", _ALL, ends_unread=True),
+    "tasks": CommandEntry("sessions.tasks:command", "List and stop the background tasks of open sessions.", _ALL),
+    "log": CommandEntry("sessions.log:command", "Show what happened in the background.", _ALL, ends_unread=True),
+    "daemon": CommandEntry("daemon:command", "Show, stop or run the service behind the hooks of other agents.", _ALL),
+    "doctor": CommandEntry("doctor.checks:command", "Check that Reverie has everything it needs.", _ALL),
+    "demo": CommandEntry(
+        "demo.command:command", "Show a demo: three days of work with an agent.", _ALL, ends_unread=True
+    ),
+    "simulate": CommandEntry(
+        "simulate:command", "Run a simulator of Anthropic's Messages API.", _ALL, ends_unread=True
+    ),
+    "proxy": CommandEntry("proxy:command", "Make requests of any client cheaper.", _ALL, ends_unread=True),
+    "serve": CommandEntry("serve.command:command", "Serve memory to people and machines.", _NOTHING, ends_unread=True),
+    "worker": CommandEntry("serve.worker:command", "Run the dreams of the memory server.", _ALL, ends_unread=True),
+    "models": CommandEntry(
+        "memory.models:command", "Add, list and remove encoders for recall (not language models).", _NOTHING
+    ),
+    "lab": CommandEntry("lab:command", "Run benchmarks, most of them on recorded sessions.", _ALL, ends_unread=True),
+    "completion": CommandEntry("completion:command", "Print a completion script for your shell.", _ALL),
 }
 
 
@@ -112,7 +132,9 @@ class Commands(click.Group):
 
         end_only_on((BrokenPipeError,) if entry.ends_unread else ())
         module, _, name = entry.target.partition(":")
-        return cast(click.Command, getattr(import_module(module), name))
+        command = cast(click.Command, getattr(import_module(module), name))
+        guard_command(command, entry.agents)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

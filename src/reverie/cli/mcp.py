@@ -7,12 +7,14 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.mcp_servers import COMMANDS
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer
 
 
 @examples("reverie mcp", "reverie mcp --cwd ~/work/shop", "reverie mcp --http --port 8123", "reverie mcp list")
+@agents_may(AgentsMay.ALL)
 @click.group(name="mcp", invoke_without_command=True)
 @click.option("--http", is_flag=True, help="Serve over HTTP on 127.0.0.1 instead of standard input and output.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="For --http.")

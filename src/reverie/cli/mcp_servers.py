@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, exact, get_paint, one_line, plural, table
 from reverie.errors import UserError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 
 @examples("reverie mcp list", "reverie mcp list --json")
+@agents_may(AgentsMay.ALL)
 @click.command("list")
 @folder_options
 def list_command(cwd: Path, as_json: bool) -> None:
@@ -137,6 +139,7 @@ def remove_command(name: str, project: bool, cwd: Path, as_json: bool) -> None:
 
 
 @examples("reverie mcp test", "reverie mcp test memory --json")
+@agents_may(AgentsMay.ALL)
 @click.command("test")
 @click.argument("names", nargs=-1)
 @folder_options

@@ -173,11 +173,12 @@ def pad(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
-def _visible_width(text: str) -> int:
+def visible_width(text: str) -> int:
+    """The columns of a text that may have styles."""
     return width(STYLE.sub("", text))
 
 
-table = partial(columns_of_text, measure=_visible_width)
+table = partial(columns_of_text, measure=visible_width)
 
 
 def keep_end(text: str, most: int) -> str:

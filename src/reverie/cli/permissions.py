@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, folder_options
 from reverie.cli.output import answer, exact, table
 from reverie.settings import load_settings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @examples("reverie permissions", "reverie permissions list --json", "reverie permissions remove 'Bash(npm test:*)'")
+@agents_may(AgentsMay.ALL)
 @click.group("permissions", invoke_without_command=True)
 @folder_options
 @click.pass_context
@@ -30,6 +32,7 @@ def command(context: click.Context, cwd: Path, as_json: bool) -> None:
 
 
 @examples("reverie permissions list --json")
+@agents_may(AgentsMay.ALL)
 @command.command("list")
 @folder_options
 def list_command(cwd: Path, as_json: bool) -> None:

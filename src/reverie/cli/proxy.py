@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, format_tokens, get_paint, plural, table
 from reverie.errors import UserError
 
-_ANTHROPIC = "https://api.anthropic.com"
-_OPENAI = "https://api.openai.com"
-_UPSTREAM_HELP = f"The server that answers, without /v1.  [default: {_ANTHROPIC} and {_OPENAI}, by the API]"
+if TYPE_CHECKING:
+    from reverie.connect.children import Child
+
+_UPSTREAM_HELP = (
+    "The server that answers, without /v1.  [default: where requests would go without the proxy: ANTHROPIC_BASE_URL, "
+    "OPENAI_BASE_URL, the settings of Codex and opencode, or the vendors]"
+)
 _LAYERS_HELP = (
     "Which layers work: 1 (large results to disk), 2 (old ones cleared), 4 (compaction), and recall (adds memories of "
     'the folder that fit a message, which costs tokens); "" for none.'
@@ -45,6 +50,7 @@ class _Proxy(click.Group):
     "reverie proxy --upstream http://127.0.0.1:8080",
     "reverie proxy stats",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: not given["learn"])
 @click.group("proxy", cls=_Proxy, invoke_without_command=True, subcommand_metavar="[stats | -- PROGRAM [ARGS]...]")
 @click.option("--port", type=click.IntRange(0, 65_535), default=0, show_default="any free one", help="Local port.")
 @click.option(
@@ -87,32 +93,54 @@ def _child(ctx: click.Context, arguments: tuple[str, ...]) -> None:
 @cwd_option
 def stats_command(as_json: bool, cwd: Path) -> None:
     """Show what the proxy saved: tokens, cache and money per conversation, and why the cache broke."""
+    from reverie.models.catalogue import Catalogue
     from reverie.proxy.book import Book
     from reverie.proxy.server import book_path
     from reverie.proxy.stats import summary
 
-    path = book_path(load_places(cwd)[0].places.home)
+    settings = load_places(cwd)[0]
+    path, catalogue = book_path(settings.places.home), Catalogue.load(settings.catalogue.files)
+
+    def is_priced(model: str) -> bool:
+        return catalogue.facts(model).priced
+
     if not path.is_file():
-        answer(as_json, summary([], {}), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
+        answer(as_json, summary([], {}, is_priced), "Nothing went through a proxy yet. Start one with `reverie proxy`.")
         return
     book = Book(path)
-    found = summary(book.rows(), book.failures())
+    found = summary(book.rows(), book.failures(), is_priced)
     answer(as_json, found, *_lines(found, get_paint()))
 
 
-def _money(amount: float, digits: int) -> str:
+def _money(amount: float | None, digits: int) -> str:
     """Dollars, with the sign first."""
+    if amount is None:
+        return "price unknown"
     text = f"${abs(amount):.{digits}f}"
     return f"-{text}" if amount < 0 and text.strip("$0.") else text
 
 
-def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+def _head(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    """What was done in all conversations together."""
     total = found["total"]
-    yield (
-        f"{plural(total['requests'], 'request')}: paid ${total['paid']:.2f}, directly ${total['direct']:.2f}, "
-        f"saved {paint.bold(_money(total['saved'], 2))} ({1 - total['ratio']:.0%}); "
-        f"{total['cache_share']:.0%} read from the cache"
-    )
+    requests, cached = plural(total["requests"], "request"), f"{total['cache_share']:.0%} read from the cache"
+    share = f"({1 - total['ratio']:.0%})"
+    if total["paid"] is None:
+        sent, direct = format_tokens(total["sent_tokens"]), format_tokens(total["direct_tokens"])
+        yield f"{requests}: price unknown; the price of {sent} tokens, directly of {direct} {share}; {cached}"
+    else:
+        paid, direct = _money(total["paid"], 2), _money(total["direct"], 2)
+        saved = paint.bold(_money(total["saved"], 2))
+        yield f"{requests}: paid {paid}, directly {direct}, saved {saved} {share}; {cached}"
+        if total["unpriced"]:
+            yield f"price unknown: {plural(total['unpriced'], 'request')} of these, which are in no dollars"
+    if total["compactions"]:
+        named = (
+            f"{one['id']} ({one['model']}{f', {count} times' if (count := one['compactions']) > 1 else ''})"
+            for one in found["sessions"]
+            if one["compactions"]
+        )
+        yield f"compacted, because they did not fit the window: {', '.join(named)}"
     if total["reads"]:
         own = plural(total["rounds"], "request")
         yield f"read back with the tool of the proxy: {plural(total['reads'], 'result')}, in {own} of its own"
@@ -121,9 +149,14 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
     if found["failures"]:
         said = ", ".join(f"{name.replace('_', ' ')} {times}" for name, times in sorted(found["failures"].items()))
         yield paint.bad(f"failed inside Reverie, and passed on all the same: {said}")
+
+
+def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
+    yield from _head(found, paint)
     rows = [("conversation", "model", "requests", "prompt", "cache", "paid", "directly", "saved", "breaks")]
     for one in found["sessions"][:_ROWS]:
         breaks = ", ".join(f"{cause} {times}" for cause, times in one["breaks"].items())
+        is_priced = one["paid"] is not None
         rows.append(
             (
                 one["id"],
@@ -131,9 +164,9 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
                 str(one["requests"]),
                 format_tokens(one["fresh"] + one["read"] + one["written"]),
                 f"{one['cache_share']:.0%}",
-                f"${one['paid']:.4f}",
-                f"${one['direct']:.4f}",
-                _money(one["saved"], 4),
+                _money(one["paid"], 4),
+                _money(one["direct"], 4) if is_priced else "",
+                _money(one["saved"], 4) if is_priced else f"{1 - one['ratio']:.0%}",
                 f"{breaks}{'; stopped: ' + one['stopped'] if one['stopped'] else ''}",
             )
         )
@@ -143,19 +176,21 @@ def _lines(found: dict[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = ()) -> int:
+    import os
+
+    from reverie.connect.children import check_upstream, child_of, upstreams_of
     from reverie.library.memory import Memory
     from reverie.models.catalogue import Catalogue
     from reverie.proxy.conversations import LAYERS
     from reverie.proxy.server import TOKEN_HEADER, create_app, running, serve
+    from reverie.proxy.stats import RunTally, summary
     from reverie.runtime.loopback import address, listen
     from reverie.runtime.workers import supervise
 
     layers = tuple(one.strip() for one in chosen["layers"].split(",") if one.strip())
     if unknown := [one for one in layers if one not in LAYERS]:
         raise UserError(f"{unknown[0]!r} is not a layer of the proxy: choose from {', '.join(LAYERS)}.")
-    upstream = str(chosen["upstream"])
-    if upstream and not upstream.startswith(("http://", "https://")):
-        raise UserError(f"--upstream must be an address that begins with http:// or https://, not {upstream!r}.")
+    upstream = check_upstream(chosen["upstream"], "--upstream") if chosen["upstream"] else ""
     if program and chosen["workers"] > 1:
         raise UserError("--workers is for a proxy that runs by itself: leave it out, or leave the program out.")
     settings, _places = load_places(cwd)
@@ -166,13 +201,12 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
     if uses_memory:
         Memory.open(cwd=cwd).opened.require_on("the proxy can neither recall nor learn")
 
-    def make_app() -> Any:
+    tally = RunTally()
+
+    def make_app(upstreams: Mapping[str, str]) -> Any:
         return create_app(
             home,
-            {
-                api: upstream or (_ANTHROPIC if api == "messages" else _OPENAI)
-                for api in ("messages", "chat", "responses")
-            },
+            upstreams,
             catalogue,
             layers=layers,
             memory=Memory.open(cwd=cwd) if uses_memory else None,
@@ -180,15 +214,21 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
             window=chosen["window"],
             markers=not chosen["no_markers"],
             token=token,
+            tally=tally,
         )
 
     listener = listen(port, chosen["host"])
     url = f"{address(listener)}{f'/token/{token}' if token else ''}"
     try:
         if program:
-            with running(make_app(), listener):
-                return _run_program(program, url)
-        click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n")
+            child = child_of(program, url, os.environ, upstream=upstream)
+            click.echo(f"Reverie: {_where(child.upstreams)}", err=True)
+            with running(make_app(child.upstreams), listener):
+                code = _run_program(child)
+            _report(summary(tally.rows(), {}, lambda model: catalogue.facts(model).priced))
+            return code
+        upstreams = upstreams_of(url, os.environ, upstream)
+        click.echo(f"Proxy at {address(listener)} (Ctrl-C stops it)\n{_where(upstreams)}\n")
         click.echo(f"  export ANTHROPIC_BASE_URL={url}")
         click.echo(f"  export OPENAI_BASE_URL={url}/v1\n")
         if token:
@@ -197,9 +237,9 @@ def _run(port: int, cwd: Path, chosen: dict[str, Any], program: Sequence[str] = 
                 click.echo("On other machines, write the name of this machine in place of the one in the addresses.")
         click.echo("`reverie proxy stats` shows what it saved.")
         if chosen["workers"] > 1:
-            supervise(chosen["workers"], lambda: serve(make_app(), listener))
+            supervise(chosen["workers"], lambda: serve(make_app(upstreams), listener))
         else:
-            serve(make_app(), listener)
+            serve(make_app(upstreams), listener)
     except KeyboardInterrupt:
         pass
     finally:
@@ -218,20 +258,34 @@ def _token(chosen: dict[str, Any], home: Path) -> str:
     return load_secret(chosen["token_file"] or home / "proxy" / "token")
 
 
-def _run_program(program: Sequence[str], url: str) -> int:
+def _report(found: dict[str, Any]) -> None:
+    """What the proxy did for a program, when that has ended."""
+    if not found["total"]["requests"]:
+        click.echo("Reverie: no request was answered through the proxy.", err=True)
+        return
+    for line in _head(found, get_paint(err=True)):
+        click.echo(f"Reverie: {line}", err=True)
+
+
+def _where(upstreams: Mapping[str, str]) -> str:
+    """Which server gets the requests, and with them the keys."""
+    from reverie.models.sdk import format_url
+
+    anthropic, openai = format_url(upstreams["messages"]), format_url(upstreams["chat"])
+    return f"requests to Anthropic's API go to {anthropic}, those to OpenAI's to {openai}"
+
+
+def _run_program(child: Child) -> int:
     """Runs a client behind the proxy and returns its exit code. Ctrl-C belongs to the client."""
     import os
     import signal
     import subprocess
 
-    from reverie.proxy.children import child_of
-
-    child = child_of(program, url, os.environ)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         started = subprocess.Popen(child.arguments, env={**os.environ, **child.environment}, preexec_fn=_own_interrupt)
     except OSError as error:
-        raise UserError(f"{program[0]} cannot be started: {error.strerror or error}.") from error
+        raise UserError(f"{child.arguments[0]} cannot be started: {error.strerror or error}.") from error
     try:
         code = started.wait()
     finally:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import text_origin
 from reverie.cli.options import examples, json_lines_option
-from reverie.cli.output import has_terminal
 from reverie.cli.session_opening import Opening, make_opening, session_options
 from reverie.errors import UserError
 from reverie.origins import NO_REQUEST, fence, split_material
@@ -84,7 +84,7 @@ def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
     # An argument that is not UTF-8 contains surrogates, which no server accepts.
     sound = (argument or "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     given = "" if argument == "-" else sound
-    request = split_material(given, Origin.TYPED if has_terminal() else Origin.ENTERED) if given.strip() else []
+    request = _own_words(given) if given.strip() else []
     if sys.stdin.isatty():
         if argument == "-" or not request:
             raise UserError("There is no prompt: give it as an argument or on standard input.")
@@ -96,10 +96,16 @@ def read_prompt(argument: str | None) -> tuple[list[TextBlock], list[str]]:
             raise UserError("There is no prompt: the argument and standard input are both empty.")
         return request, notes
     if argument == "-":
-        return split_material(piped, Origin.ENTERED), notes
+        return _own_words(piped), notes
     if not request:
         notes.append("standard input is data, not a prompt; `reverie run -` uses it as the prompt")
     return [*request, fence(Origin.PIPED, piped.strip("\n"), note="" if request else NO_REQUEST)], notes
+
+
+def _own_words(text: str) -> list[TextBlock]:
+    """A prompt with its origin. What an agent asks for is a task, and never the user's words."""
+    origin = text_origin()
+    return [fence(Origin.AGENT, text)] if origin is Origin.MODEL else split_material(text, origin)
 
 
 def _read_stdin() -> tuple[str, int]:

@@ -33,6 +33,13 @@ CLEAR_LINE: Final = f"\x1b[{_KEY}K"
 HOLD: Final = "\x1b[?2026h"
 """A terminal that knows this shows nothing until `SHOW`, so that no half-drawn screen is seen."""
 SHOW: Final = "\x1b[?2026l"
+
+
+def erase_rows(count: int) -> str:
+    """Moves up so many rows and erases them, one by one: tmux would keep a whole screen that is erased."""
+    return "\r" + "\x1b[A\x1b[2K" * count
+
+
 _MOST_COPIED: Final = 100_000  # characters of base64 that terminals take
 
 

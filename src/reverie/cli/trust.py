@@ -13,6 +13,7 @@ from typing import Any, cast
 import click
 
 from reverie.agents.definition import trusted_parts
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.diff_preview import Pages, count_blanks, text_lines
 from reverie.cli.options import cwd_option, examples, json_option, load_places
 from reverie.cli.output import Paint, answer, can_ask, columns, exact, get_paint, plural
@@ -41,6 +42,7 @@ _STATES = {
     "reverie trust --remove ~/app",
     "reverie trust --list --json",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["status"] or given["listing"])
 @click.command("trust")
 @click.argument("path", type=click.Path(path_type=Path), default=".")
 @cwd_option

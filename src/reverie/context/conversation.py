@@ -114,6 +114,8 @@ class Conversation:
     """Asks a fork of this conversation one question, for a layer that wants it."""
     retried: Callable[[str, str], None] = lambda _purpose, _why: None
     """Called when a request is sent again."""
+    correction: int = 0
+    """What is to be added to the estimate of the context, until a server has counted it here or it is compacted."""
     just_compacted: bool = False
     """The next request is the first after a compaction and is sent whatever the estimate says."""
 
@@ -122,6 +124,7 @@ class Conversation:
         before = self.log.view.boundaries
         done = await self.pipeline.prepare(self.log, self.now, self.carry_out)
         self.just_compacted = self.log.view.boundaries > before
+        self.correction = 0 if self.just_compacted else self.correction
         self._tell(done)
         header = self.log.view.header
         assert header is not None, "a conversation has a header before its first request"
@@ -236,7 +239,7 @@ class Conversation:
     def now(self) -> Now:
         return Now(
             time=self.clock(),
-            used=self.log.view.meter.tokens,
+            used=self._used(),
             window=self.thresholds.window,
             autocompact_at=self.thresholds.autocompact,
             main_thread=self.purpose is Purpose.MAIN,
@@ -245,13 +248,24 @@ class Conversation:
             broken=any(one.cause in _BREAKS_ALL for one in self.announced),
         )
 
+    def _used(self) -> int:
+        meter = self.log.view.meter
+        return meter.tokens if meter.is_reported else max(0, meter.tokens + self.correction)
+
     def budget(self) -> WindowBudget:
-        used = self.log.view.meter.tokens
+        used = self._used()
         limits = self.thresholds
-        # Before the first answer there is nothing to compact, and the count is only an estimate: the server decides.
-        blocks = self.blocks_when_full and self.log.view.rounds > 0 and not self.just_compacted
+        blocks = (
+            self.blocks_when_full and not self.just_compacted and (limits.is_set or not self._is_prefix_too_large())
+        )
         blocking = limits.blocking if blocks else None
         return WindowBudget(used, limits.window, limits.percent_left(used), blocking)
+
+    def _is_prefix_too_large(self) -> bool:
+        """Whether the system prompt and the tools of a first request fill the window by our estimate. The user cannot
+        send less then, and a server may leave out tools that its model does not know: it decides."""
+        view = self.log.view
+        return view.rounds == 0 and view.with_entries(()).meter.tokens >= self.thresholds.blocking
 
     async def observe(self, response: Response, **extra: object) -> None:
         """Records a whole response; an empty one too, because it was paid for. `extra` are fields of its record."""

@@ -31,6 +31,7 @@ from reverie.parsing import load_json
 from reverie.paths.places import Places, check_session_id, hooks_folder
 from reverie.quick import dataclass
 from reverie.regular_files import open_regular, read_regular
+from reverie.runtime.bounded import bounded
 from reverie.storage.atomic import make_private_dir, write_atomic
 from reverie.storage.transcript.view import Entry
 from reverie.types import JsonObject
@@ -141,9 +142,9 @@ class Digests:
         return self.stored(session)
 
     def _make_apart(self, session: str, transcript: Path, cwd: Path) -> None:
-        command = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
+        words = [sys.executable, "-E", "-P", "-m", __name__, str(self._home), session, str(transcript), str(cwd)]
         null = subprocess.DEVNULL
-        with suppress(OSError), subprocess.Popen(command, stdin=null, stdout=null, stderr=null) as process:
+        with suppress(OSError), subprocess.Popen(bounded(words), stdin=null, stdout=null, stderr=null) as process:
             self._process = process
             try:
                 process.wait(_SECONDS)

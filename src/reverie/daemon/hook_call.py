@@ -13,9 +13,16 @@ from reverie.paths import check_session_id
 from reverie.quick import dataclass
 from reverie.types import JsonObject
 
-AGENTS: Final = ("claude-code", "codex")
+_SESSIONS: Final = {
+    "claude-code": ("CLAUDE_CONFIG_DIR", ".claude", "projects"),
+    "codex": ("CODEX_HOME", ".codex", "sessions"),
+}
+"""Where each agent keeps its sessions: the variable for its folder, its usual folder, and the place in it."""
+AGENTS: Final = tuple(_SESSIONS)
 _PLACES: Final = ("HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
 """The variables that say where a program keeps its files. Each session may have others."""
+RESULTS: Final = "tool-results"
+"""The folder of large outputs among the files of a session of Claude Code."""
 _COMMAND: Final = re.compile(r"\s*/[\w:.-]+(?=\s|\Z)")
 """A command such as /compact; not a path such as /etc/hosts."""
 
@@ -29,6 +36,7 @@ class HookCall:
     session: str
     cwd: Path
     transcript: Path | None
+    """The file that the agent writes; None if the payload names one where this agent keeps none."""
     payload: JsonObject
     environment: Mapping[str, str]
 
@@ -43,7 +51,7 @@ class HookCall:
         cwd = _path(given) or _path(_text(payload, "cwd"))
         if cwd is None:
             raise UserError("the hook names no working folder.")
-        transcript = _path(_text(payload, "transcript_path"))
+        transcript = _own_transcript(agent, _path(_text(payload, "transcript_path")), environment)
         return cls(agent, event, session, cwd, transcript, payload, environment)
 
     def text(self, name: str) -> str:
@@ -71,7 +79,18 @@ class HookCall:
         """The folder where Claude Code keeps the files of this session, which it may read without asking."""
         if self.transcript is None or self.transcript.name != f"{self.session}.jsonl":
             return None
-        return self.transcript.with_suffix("") if self.transcript.parent.is_dir() else None
+        folder = self.transcript.with_suffix("")
+        real = Path(os.path.realpath(folder.parent), folder.name, RESULTS)
+        return folder if folder.parent.is_dir() and os.path.realpath(folder / RESULTS) == str(real) else None
+
+
+def _own_transcript(agent: str, path: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The path, if it leads to where this agent keeps its sessions: only there anything is read and written."""
+    places = environment_for(environment)
+    variable, usual, inside = _SESSIONS[agent]
+    kept = places.get(variable) or os.path.join(places.get("HOME", "/nowhere"), usual)  # noqa: PTH118
+    root = os.path.realpath(os.path.join(kept, inside))  # noqa: PTH118
+    return path if path is not None and Path(os.path.realpath(path)).is_relative_to(root) else None
 
 
 def environment_for(variables: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Final, cast
 
 from reverie.context.effects import ResultKeeper
-from reverie.daemon.hook_call import HookCall
+from reverie.daemon.hook_call import RESULTS, HookCall
 from reverie.daemon.projects import Project
 from reverie.library.tool_output import ON_DISK, has_large_text, with_texts
 from reverie.tools.base import ToolOutput
@@ -31,7 +31,7 @@ def keep_large(call: HookCall, project: Project) -> JsonObject:
         return {}
     if not has_large_text(output):
         return {}
-    folder = call.files / "tool-results" if call.files is not None else project.places.tool_results(call.session)
+    folder = call.files / RESULTS if call.files is not None else project.places.tool_results(call.session)
     keeper = ResultKeeper(project.settings.tool_results, project.flags, _WINDOW, folder)
     names = (id if number == 0 else f"{id}-{number}" for number in count())
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from reverie.errors import SettingsError
-from reverie.flags.registry import FLAGS, Flag, number_kind
+from reverie.flags.registry import FLAGS, Flag, number_kind, switches_of
 from reverie.quick import dataclass
 from reverie.settings.kinds import NOWHERE, Misfit
 
@@ -92,11 +92,18 @@ class Flags:
         return cls(FileProvider(places.flags_file, (managed_dir or MANAGED) / "flags.toml", settings.flag_env))
 
     def on(self, name: str) -> bool:
-        """Whether a flag is on right now. Ask at each use. Prefix flags are in `snapshot()`."""
+        """Whether a flag is on right now, and those above it. Ask at each use. Prefix flags are in `snapshot()`."""
+        _find_flag(name, prefix=False)
         known = self._cached_answers()
-        if name not in known:
-            known[name] = self._checked(self._client.get_boolean_details(name, _find_flag(name, prefix=False).default))
-        return bool(known[name])
+        for one in switches_of(name):
+            if one not in known:
+                known[one] = self._checked(self._client.get_boolean_details(one, FLAGS[one].default))
+            if not known[one]:
+                return False
+        return True
+
+    def _read(self, name: str) -> bool:
+        return all(self._client.get_boolean_value(one, FLAGS[one].default) for one in switches_of(name))
 
     def number(self, name: str, default: N) -> N:
         """Returns the number of a flag, else `default`. A number that is not valid is ignored with a warning."""
@@ -132,15 +139,19 @@ class Flags:
 
     def snapshot(self) -> PrefixFlags:
         """Returns the flags that shape the prefix, for the session header and the rest of the session."""
-        read = self._client.get_boolean_value
         return PrefixFlags(
-            MappingProxyType({flag.name: read(flag.name, flag.default) for flag in FLAGS.values() if flag.prefix})
+            MappingProxyType({flag.name: self._read(flag.name) for flag in FLAGS.values() if flag.prefix})
         )
 
     def all(self) -> dict[str, tuple[bool, str]]:
-        """Returns every flag, prefix flags too: its value now and its source."""
-        read = self._client.get_boolean_value
-        return {name: (read(name, flag.default), self._source(name)) for name, flag in FLAGS.items()}
+        """Returns every flag, prefix flags too: its value now and the source of what is set for it. One that is off
+        because of a flag above it has the source of that one."""
+        return {name: (self._read(name), self._source(self._decisive(name))) for name in FLAGS}
+
+    def _decisive(self, name: str) -> str:
+        """The flag that decides: the first one that is off, or itself."""
+        off = (one for one in switches_of(name) if not self._client.get_boolean_value(one, FLAGS[one].default))
+        return next(off, name)
 
     def numbers(self) -> dict[str, tuple[float, str]]:
         """Returns the numbers in flags files or variables, and their source; other providers cannot list them."""

@@ -18,7 +18,16 @@ from openfeature.flag_evaluation import FlagResolutionDetails, Reason
 from openfeature.provider import AbstractProvider, Metadata
 
 from reverie.errors import SettingsError
-from reverie.flags.registry import ENV_PREFIX, FLAGS, all_names, env_name, flatten, number_kind
+from reverie.flags.registry import (
+    ENV_PREFIX,
+    FLAGS,
+    all_names,
+    env_name,
+    flatten,
+    name_of_variable,
+    number_kind,
+    variables,
+)
 from reverie.settings.kinds import NOWHERE, Misfit, Switch
 from reverie.settings.loading import find_nearest
 from reverie.settings.toml_file import TomlFile, format_key
@@ -59,7 +68,7 @@ class FileProvider(AbstractProvider):
             watched.refresh(self._warn, strict=False)
         if self._managed and name in self._managed.values:
             return self._managed.values[name]
-        return self._env.get(name, self._home.values.get(name))
+        return self._env.get(env_name(name), self._home.values.get(name))
 
     def state(self) -> tuple[object, ...] | None:
         """Identifies the current values: equal as long as none has changed. None if that is not known."""
@@ -68,14 +77,17 @@ class FileProvider(AbstractProvider):
 
     def numbers(self) -> _Values:
         """Returns the numbers that are set."""
-        values = {**self._home.values, **self._env, **(self._managed.values if self._managed else {})}
-        return {name: value for name, value in values.items() if name not in FLAGS}
+        files = {**self._home.values, **(self._managed.values if self._managed else {})}
+        written = {env_name(name): name for name in files}  # as somebody spells it, if a file has it too
+        names = dict.fromkeys([*files, *(written.get(one) or name_of_variable(one) or one for one in self._env)])
+        values = {name: self.value(name) for name in names if name not in FLAGS}
+        return {name: value for name, value in values.items() if value is not None}
 
     def source(self, name: str) -> str:
         """Returns the source of a value, for `reverie settings --flags`."""
         if self._managed and name in self._managed.values:
             return str(self._managed.path)
-        if name in self._env:
+        if env_name(name) in self._env:
             return f"environment {env_name(name)}"
         return str(self._home.path) if name in self._home.values else "default"
 
@@ -84,20 +96,20 @@ class FileProvider(AbstractProvider):
             self.warnings.append(sentence)
 
     def _from_env(self, env: Mapping[str, str]) -> _Values:
-        names = {env_name(name): name for name in all_names() if name in FLAGS or number_kind(name)}
+        """The values by their variables: these do not say how the name of a tool is written."""
         values: _Values = {}
         for variable, text in env.items():
             if not variable.startswith(ENV_PREFIX) or not text:
                 continue
-            if variable not in names:
-                near = find_nearest(variable, names)
+            if (name := name_of_variable(variable)) is None:
+                near = find_nearest(variable, variables())
                 hint = f"did you mean {near}?" if near else "`reverie settings --flags` lists the flags."
                 self._warn(f"environment {variable}: unknown flag, ignored; {hint}")
                 continue
-            value, wanted = _fit(names[variable], text)
+            value, wanted = _fit(name, text)
             if value is None:
                 raise SettingsError(f"environment {variable}: {text!r} is not {wanted}.")
-            values[names[variable]] = value
+            values[variable] = value
         return values
 
     # What OpenFeature asks for.

@@ -5,6 +5,7 @@ Off means as if absent. A flag that shapes the prefix is read once per session; 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import cast
@@ -17,12 +18,14 @@ from reverie.settings.schema import list_settings
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One switch. `prefix`: it shapes the prefix, so it is read once per session."""
+    """One switch. `prefix`: it shapes the prefix, so it is read once per session. It is off if the flag of its table is
+    off, or one that it `needs`."""
 
     name: str
     default: bool
     help: str
     prefix: bool = False
+    needs: tuple[str, ...] = ()
 
 
 _ON = (
@@ -32,7 +35,12 @@ _ON = (
     Flag("microcompact.economic", True, "Old tool results are cleared when that pays."),
     Flag("session_notes", True, "Notes are kept while working (layer 3)."),
     Flag("compaction.auto", True, "A full context is compacted by itself (layer 4)."),
-    Flag("compaction.notes", True, "Compaction takes the notes where it can, without a model call."),
+    Flag(
+        "compaction.notes",
+        True,
+        "Compaction takes the notes where it can, without a model call.",
+        needs=("session_notes",),
+    ),
     Flag("compaction.reactive", True, "A prompt the server finds too long is compacted and sent again."),
     Flag("compaction.partial", True, "Only a part of the conversation can be compacted."),
     Flag("extraction", True, "Lessons of a turn go to memory (layer 5)."),
@@ -60,7 +68,16 @@ _OFF = (
 
 FLAGS: Mapping[str, Flag] = {flag.name: flag for flag in (*_ON, *_OFF)}
 
+
+@cache
+def switches_of(name: str) -> tuple[str, ...]:
+    """Returns the flags that must all be on for this one: itself, and those above it."""
+    table = name.rpartition(".")[0]
+    return (name, *FLAGS[name].needs, *((table,) if table in FLAGS else ()))
+
+
 ENV_PREFIX = "REVERIE_FLAG_"
+_NO_VARIABLE = re.compile(r"[^A-Z0-9]")
 
 
 @cache
@@ -85,7 +102,23 @@ def all_names() -> tuple[str, ...]:
 
 def env_name(name: str) -> str:
     """Returns the variable that sets a flag for one process: `REVERIE_FLAG_RECALL_NO_INDEX` for `recall.no_index`."""
-    return ENV_PREFIX + name.upper().replace(".", "_")
+    return ENV_PREFIX + _NO_VARIABLE.sub("_", name.upper())
+
+
+@cache
+def variables() -> Mapping[str, str]:
+    """Returns the flags and numbers by their variables."""
+    return {env_name(name): name for name in all_names() if name in FLAGS or number_kind(name)}
+
+
+def name_of_variable(variable: str) -> str | None:
+    """Returns the flag of a variable. A number of a table has the name of the table, and the rest as it is written."""
+    if (name := variables().get(variable)) is not None:
+        return name
+    tables = [name for name in all_names() if name not in FLAGS and number_kind(name) is None]
+    above = next((name for name in tables if variable.startswith(f"{env_name(name)}_")), None)
+    rest = variable.removeprefix(f"{env_name(above)}_") if above else ""
+    return f"{above}.{rest}" if rest else None
 
 
 def flatten(table: Mapping[str, object], above: str = "") -> Iterable[tuple[str, object, tuple[str, ...]]]:

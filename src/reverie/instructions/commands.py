@@ -179,7 +179,7 @@ def _read_all(
             if not is_users and not os.path.realpath(path).startswith(project):
                 leading_out.append(path)
                 continue
-            found = _read(name, path, is_skill=is_skill, is_users=is_users)
+            found = _read(name, path, is_skill=is_skill, project=None if is_users else places.checkout)
             if isinstance(found, str):
                 problems.append(found)
                 continue
@@ -226,8 +226,8 @@ def _scan(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _read(name: str, path: Path, *, is_skill: bool, is_users: bool) -> PromptCommand | str:
-    head = read_with_head(path, f"/{name}")
+def _read(name: str, path: Path, *, is_skill: bool, project: Path | None) -> PromptCommand | str:
+    head = read_with_head(path, f"/{name}", project)
     if isinstance(head, str):
         return head
     values, body = head.values, head.body.strip()
@@ -242,7 +242,7 @@ def _read(name: str, path: Path, *, is_skill: bool, is_users: bool) -> PromptCom
         path=path,
         hint=" ".join(values.get("argument-hint", "").split())[:100],
         is_skill=is_skill,
-        is_users=is_users,
+        is_users=project is None,
         allowed_tools=tuple(split_rules(values.get("allowed-tools", ""))),
         model=values.get("model", "").strip(),
         for_model=values.get("disable-model-invocation", "").strip().lower() not in ("true", "yes"),

@@ -14,6 +14,7 @@ from reverie.instructions.find import InstructionCandidate, InstructionScope, ca
 from reverie.instructions.includes import MAX_WORDS, Include, expand, includes
 from reverie.instructions.markdown import without_comments
 from reverie.instructions.rules import ConditionalRule, gitignore, match_rules, split_rule
+from reverie.instructions.withheld import why_withheld
 from reverie.models.window import REFERENCE_WINDOW, scaled
 from reverie.paths import Places
 from reverie.quick import dataclass
@@ -127,6 +128,10 @@ class _Loader:
                 "`instructions.approved_includes` in your own settings."
             )
             return None
+        is_users = one.scope in (InstructionScope.MANAGED, InstructionScope.USER)
+        if not is_users and (why := self._why_withheld(real)):
+            self._warn(f"{one.path} leads to {real}, which {why}, and was left out.")
+            return None
         read = read_text(Path(real))
         if read.problem:
             self._warn(f"{one.path} {read.problem}; it was left out.")
@@ -221,6 +226,9 @@ class _Loader:
                 "`instructions.approved_includes` in your own settings."
             )
             return None
+        if not reach.anywhere and (why := self._why_withheld(real)):
+            self._warn(f"{by} includes {real}, which {why}; it was not read.")
+            return None
         if real in self._shown:
             return ""
         if reach.depth >= MAX_DEPTH:
@@ -241,6 +249,9 @@ class _Loader:
 
     def _is_approved(self, real: str) -> bool:
         return any(real == path or _is_under(real, path) for path in self._approved)
+
+    def _why_withheld(self, real: str) -> str:
+        return "" if real in self._approved else why_withheld(real, self._project)
 
     def _is_excluded(self, path: Path, real: str) -> bool:
         if not self._exclude:

@@ -1,1 +1,1 @@
-"""Measurements on recorded work. Every figure in `docs/benchmarks.md` comes from here."""
+"""Measurements on the sessions of the user: `replay` and `survival`. Those of Reverie itself are in `bench/`."""

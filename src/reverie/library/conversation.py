@@ -298,6 +298,16 @@ class ForeignConversation:
 
     # -- requests and responses -----------------------------------------------------------------------------------
 
+    def count(self, reported: int) -> None:
+        """Takes the tokens that the server counted up to the newest answer, if the transcript has no count of it. What
+        came since is estimated."""
+        view, talk = self.parts.log.view, self.layers.conversation
+        talk.correction = 0
+        if reported and not view.meter.is_reported:
+            messages = view.messages()
+            end = max((place for place, one in enumerate(messages) if one.role == "assistant"), default=-1) + 1
+            talk.correction = reported + view.meter.estimate(messages[end:]) - view.meter.tokens
+
     async def prepare(self, max_tokens: int) -> Request:
         """Runs the layers and returns the next request. Raises `BlockingLimit` if it does not fit the window."""
         talk = self.layers.conversation

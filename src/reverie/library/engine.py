@@ -149,6 +149,7 @@ class Engine:
         seen: int = 0,
         allowance: float | None = None,
         recalls: bool = True,
+        reported: int = 0,
         **fields: Any,
     ) -> PreparedRequest:
         """Returns the request to send: old results cleared, the history compacted if it must be, memories that fit
@@ -158,7 +159,8 @@ class Engine:
         should not find out. `origin` says who wrote the new user text ("typed", "entered", "pasted", "page", …).
         `seen` messages at the start were sent before without the engine: layer 1 leaves them, they may be cached.
         `allowance` is what clearing old results may cost in this request, in tokens of fresh input; it pays back later.
-        `recalls=False` adds no memory for the newest message.
+        `recalls=False` adds no memory for the newest message. `reported` is how many tokens the server counted up to
+        the newest answer, if that went by without `observe`; else this is estimated.
         Other fields are passed on in the body. Raises `BlockingLimit` if the request cannot fit the window.
         """
         async with self._at_work() as state:
@@ -171,6 +173,7 @@ class Engine:
             await state.take_in(given, whole=whole, origin=read_origin(origin), seen=seen, recalls=recalls)
             if not state.parts.log.view.messages():
                 raise UserError("there is nothing to send: `messages` holds no message that a server accepts")
+            state.count(reported)
             request = await state.prepare(max_tokens or self._output_cap(state))
             budget = state.layers.conversation.budget()
             body = self._body(state, request, fields)

@@ -65,8 +65,10 @@ class AnthropicAnswer:
         self.request_id: str | None = None
         self._message: JsonObject = {}
         self._usage: JsonObject = {}
-        self._blocks: dict[int, JsonObject] = {}
+        self._blocks: list[JsonObject] = []
         self._inputs: dict[int, list[str]] = {}
+        self._by_index: dict[int, int] = {}
+        """The newest block of each index: some servers give all blocks the same one."""
         self._edits: list[JsonObject] = []
         self.ended = False
 
@@ -92,14 +94,13 @@ class AnthropicAnswer:
 
     def message(self) -> JsonObject:
         """The response as the server gives it without a stream."""
-        content = [self._whole(index) for index in sorted(self._blocks)]
-        return {**self._message, "content": content, "usage": self._usage}
+        return {**self._message, "content": self._content(), "usage": self._usage}
 
     def response(self) -> Response:
         return Response(
             id=str(self._message.get("id") or ""),
             model=str(self._message.get("model") or ""),
-            content=tuple(parse_block(self._whole(index), Origin.MODEL) for index in sorted(self._blocks)),
+            content=tuple(parse_block(block, Origin.MODEL) for block in self._content()),
             stop_reason=str(self._message.get("stop_reason") or "end_turn"),
             usage=Usage.parse(self._usage) or Usage(),
             request_id=self.request_id,
@@ -108,7 +109,8 @@ class AnthropicAnswer:
         )
 
     def _begin(self, index: int, block: JsonObject) -> Iterator[ModelEvent]:
-        self._blocks[index] = block
+        self._by_index[index] = len(self._blocks)
+        self._blocks.append(block)
         match block:
             case {"type": "tool_use"}:
                 yield ToolCallStarted(str(block.get("id")), str(block.get("name")))
@@ -120,7 +122,11 @@ class AnthropicAnswer:
                 pass
 
     def _grow(self, index: int, delta: JsonObject) -> Iterator[ModelEvent]:
-        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        if index not in self._by_index:
+            self._by_index[index] = len(self._blocks)
+            self._blocks.append({"type": "text", "text": ""})
+        number = self._by_index[index]
+        block = self._blocks[number]
         kind = str(delta.get("type"))
         if kind in _PIECES:
             key = _PIECES[kind]
@@ -131,15 +137,18 @@ class AnthropicAnswer:
             elif kind == "thinking_delta":
                 yield ThinkingDelta(piece)
         elif kind == "input_json_delta":
-            self._inputs.setdefault(index, []).append(str(delta.get("partial_json") or ""))
+            self._inputs.setdefault(number, []).append(str(delta.get("partial_json") or ""))
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
         elif kind == "compaction_delta":
             block["content"] = str(block.get("content") or "") + str(delta.get("content") or "")
 
-    def _whole(self, index: int) -> JsonObject:
-        block, raw = self._blocks[index], "".join(self._inputs.get(index, []))
-        return {**block, "input": read_input(raw)} if raw else block
+    def _content(self) -> list[JsonObject]:
+        inputs = ["".join(self._inputs.get(number, [])) for number in range(len(self._blocks))]
+        return [
+            {**block, "input": read_input(raw)} if raw else block
+            for block, raw in zip(self._blocks, inputs, strict=True)
+        ]
 
     def _count(self, usage: Json) -> None:
         """Counts are cumulative: a later event replaces the counts of an earlier one."""

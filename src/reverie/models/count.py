@@ -59,6 +59,15 @@ class ContextMeter:
             return max(0, round(estimate(self._answer + self._pending + ROUND) * self._off))
         return max(0, round(self._prompt + max(self._output, estimate(self._answer)) + estimate(self._pending + ROUND)))
 
+    @property
+    def is_reported(self) -> bool:
+        """Whether a server has counted a part of the context; else all of it is estimated."""
+        return self._prompt is not None
+
+    def estimate(self, messages: Iterable[Message]) -> int:
+        """The tokens that these messages add to a prompt."""
+        return round(self.calibrator.estimate(sum(map(measure_message, messages), ROUND)))
+
     def append(self, message: Message) -> None:
         """Counts a message, or a part of one (the records of one response come one by one)."""
         if begins_turn(message):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import field
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from reverie.models.base import Capabilities, ModelEvent, Request, Response, Tex
 from reverie.models.openai_items import STOP_REASONS, read_usage
 from reverie.models.sdk import SdkModel
 from reverie.models.wire import as_object, read_input
+from reverie.parsing import load_json
 from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, TextBlock, ThinkingBlock, ToolUseBlock, Usage
 
@@ -62,29 +63,65 @@ class _Call:
     name: str
     arguments: list[str] = field(default_factory=list[str])
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether its arguments are complete, so that what follows belongs to another call."""
+        return bool(self.arguments) and self.arguments[-1].rstrip().endswith("}") and _is_json("".join(self.arguments))
 
-class _OpenAIAnswer:
-    """Builds the response from the chunks of a stream."""
+    def wire(self) -> JsonObject:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "type": "function", "function": function}
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._id = ""
-        self._model = ""
-        self._text: list[str] = []
+
+class ToolCalls:
+    """The calls of an answer, put together from their parts. Some servers give all calls the same index, the same id or
+    none: then a call begins where the one before it is complete."""
+
+    def __init__(self, name_call: Callable[[int], str] = lambda _number: "") -> None:
+        """`name_call` gives the n-th call an id, if the server does not."""
+        self.calls = list[_Call]()
+        self._name_call = name_call
+        self._by_index = dict[int, int]()
+
+    def take(self, part: JsonObject) -> tuple[int, bool]:
+        """Takes a part in; returns the number of its call, and whether the call begins with it."""
+        function = as_object(part.get("function"))
+        index = number if isinstance(number := part.get("index"), int) else 0
+        given, name = str(part.get("id") or ""), str(function.get("name") or "")
+        number = self._by_index.get(index)
+        begins = number is None or self._begins(self.calls[number], given, name)
+        if number is None or begins:
+            number = self._by_index[index] = len(self.calls)
+            self.calls.append(_Call(given or self._name_call(number), name))
+        if arguments := function.get("arguments"):
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            self.calls[number].arguments.append(text)
+        return number, begins
+
+    def _begins(self, call: _Call, given: str, name: str) -> bool:
+        return bool(name) and ((bool(given) and given != call.id) or call.is_whole)
+
+
+class ChatAnswer:
+    """Builds the answer of chat completions from the chunks of a stream."""
+
+    def __init__(self, name_call: Callable[[int], str] = lambda _number: "") -> None:
+        self.request_id: str | None = None
+        self._head: JsonObject = {}
+        self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
         self._thinking: list[str] = []
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self._calls = ToolCalls(name_call)
         self._stop: str | None = None
         self._usage: JsonObject = {}
-        self.request_id: str | None = None
 
     @property
     def ended(self) -> bool:
         return self._stop is not None
 
     def take(self, event: JsonObject) -> Iterator[ModelEvent]:
-        self._id = self._id or str(event.get("id") or "")
-        self._model = self._model or str(event.get("model") or "")
+        self._head |= {
+            key: event[key] for key in ("id", "model", "created") if event.get(key) and not self._head.get(key)
+        }
         self._usage = as_object(event.get("usage")) or self._usage
         choices: list[Json] = event.get("choices") or []
         for choice in choices[:1]:
@@ -95,41 +132,57 @@ class _OpenAIAnswer:
             if isinstance(thought, str) and thought:
                 self._thinking.append(thought)
                 yield ThinkingDelta(thought)
-            for said in (delta.get("content"), delta.get("refusal")):
-                if isinstance(said, str) and said:
-                    self._text.append(said)
+            for key, texts in self._texts.items():
+                if isinstance(said := delta.get(key), str) and said:
+                    texts.append(said)
                     yield TextDelta(said)
             calls: list[Json] = delta.get("tool_calls") or []
-            for call in calls:
-                yield from self._call(as_object(call))
+            for part in calls:
+                number, begins = self._calls.take(as_object(part))
+                if begins:
+                    call = self._calls.calls[number]
+                    yield ToolCallStarted(call.id, call.name)
 
-    def _call(self, delta: JsonObject) -> Iterator[ModelEvent]:
-        """A call begins at a new index, or with a new id and name if a server gives all calls the same index."""
-        function = as_object(delta.get("function"))
-        index, given, name = int(delta.get("index") or 0), str(delta.get("id") or ""), str(function.get("name") or "")
-        call = self._by_index.get(index)
-        if call is None or (name and given and given != call.id):
-            call = _Call(given or f"call_{self._digest()}_{len(self._calls)}", name)
-            self._by_index[index] = call
-            self._calls.append(call)
-            yield ToolCallStarted(call.id, call.name)
-        arguments = function.get("arguments")
-        if arguments:
-            call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+    def message(self) -> JsonObject:
+        """The response as the server gives it without a stream."""
+        texts = {key: "".join(texts) or None for key, texts in self._texts.items()}
+        said: JsonObject = {
+            "role": "assistant",
+            **{key: text for key, text in texts.items() if text or key == "content"},
+        }
+        if self._calls.calls:
+            said["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": "".join(call.arguments)},
+                }
+                for call in self._calls.calls
+            ]
+        return {**self._head, "choices": [{"message": said, "finish_reason": self._stop}], "usage": self._usage or None}
+
+
+class _OpenAIAnswer(ChatAnswer):
+    """The response to a request of ours."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(lambda number: f"call_{self._digest()}_{number}")
+        self._request = request
 
     def response(self) -> Response:
         content: list[Block] = []
         if self._thinking:
             content.append(ThinkingBlock("".join(self._thinking)))
-        if self._text:
-            content.append(TextBlock("".join(self._text), Origin.MODEL))
-        content += [ToolUseBlock(call.id, call.name, read_input("".join(call.arguments))) for call in self._calls]
+        if text := "".join(part for texts in self._texts.values() for part in texts):
+            content.append(TextBlock(text, Origin.MODEL))
+        calls = self._calls.calls
+        content += [ToolUseBlock(call.id, call.name, read_input("".join(call.arguments))) for call in calls]
         stop = STOP_REASONS.get(self._stop or "", self._stop or "")
         return Response(
-            id=self._id or f"chatcmpl-{self._digest()}",
-            model=self._model or wire.model_id(self._request.model),
+            id=str(self._head.get("id") or f"chatcmpl-{self._digest()}"),
+            model=str(self._head.get("model") or wire.model_id(self._request.model)),
             content=tuple(content),
-            stop_reason="tool_use" if self._calls and stop == "end_turn" else stop,
+            stop_reason="tool_use" if calls and stop == "end_turn" else stop,
             usage=read_usage(self._usage) or self._estimate(content),
             request_id=self.request_id,
             raw_usage=self._usage,
@@ -141,3 +194,11 @@ class _OpenAIAnswer:
 
     def _digest(self) -> str:
         return hashlib.blake2s(wire.canonical(self._request), digest_size=8).hexdigest()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        load_json(text)
+    except ValueError:
+        return False
+    return True

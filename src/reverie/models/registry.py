@@ -205,7 +205,8 @@ def _nearest(given: str, catalogue: Catalogue) -> str:
     )
 
 
-def _check_url(url: str | None, setting: str) -> None:
+def check_url(url: str | None, setting: str) -> None:
+    """Raises `UserError` if this is set and not the address of a server."""
     if not url:
         return
     try:
@@ -230,7 +231,7 @@ def _anthropic(model: str, access: ModelAccess, facts: ModelFacts) -> Model:
     key, token = access.anthropic_key or None, access.anthropic_token or None
     if not (key or token or access.anthropic_base_url):
         raise _no_key("Anthropic", f"anthropic:{model}", "ANTHROPIC_API_KEY")
-    _check_url(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
+    check_url(access.anthropic_base_url, "ANTHROPIC_BASE_URL (model.anthropic_base_url)")
     from reverie.models.anthropic import AnthropicModel
 
     asked = (ONE_MILLION_BETA,) if facts.asked_1m and facts.window_1m == "beta" else ()
@@ -255,7 +256,7 @@ def _openai(model: str, access: ModelAccess) -> Model:
     key = access.openai_key or None
     if not (key or access.openai_base_url):
         raise _no_key("OpenAI", f"openai:{model}", "OPENAI_API_KEY")
-    _check_url(access.openai_base_url, "OPENAI_BASE_URL (model.openai_base_url)")
+    check_url(access.openai_base_url, "OPENAI_BASE_URL (model.openai_base_url)")
     from reverie.models.openai import OpenAIModel
 
     return OpenAIModel(model, key=key, base_url=_with_version(access.openai_base_url), timeout_s=access.timeout_s)

@@ -109,6 +109,8 @@ class Thresholds:
     """From here on the user sees how much is left."""
     blocking: int
     """From here on a request is refused, and the user is asked to compact."""
+    is_set: bool = False
+    """Whether the user set `blocking`, so that it counts whatever fills the window."""
 
     def percent_left(self, used: int) -> int:
         """How much is left before compaction, as a whole percentage from 100 (empty context) to 0."""
@@ -150,7 +152,7 @@ def thresholds(
     if blocking_limit is not None:
         blocking = _positive(blocking_limit, "REVERIE_BLOCKING_LIMIT")
     warning = max(0, min(compact_at - 1, compact_at - scaled(warning_buffer, size)))
-    return Thresholds(size, effective, compact_at, warning, blocking)
+    return Thresholds(size, effective, compact_at, warning, blocking, is_set=blocking_limit is not None)
 
 
 def asked_betas(settings: Settings) -> tuple[str, ...]:

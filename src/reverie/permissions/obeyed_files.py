@@ -3,6 +3,8 @@
 Files that start by themselves are on the list (an agent reads them; a shell, git, an editor, a build server or a tool
 runs them), and Makefiles, because nobody reads them before `make`. Files that run only when the user runs the project
 (package.json, setup.py, tests) are not. Only names count here; `obeyed_links` follows links and includes.
+No list can be complete, so a new file at the top of a project, where programs look for theirs, is judged the other way
+round: it is free only if it is source code, text, or a usual file of a project.
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ MAKEFILES = ("makefile", "gnumakefile", "bsdmakefile", "makefile.*", "gnumakefil
 OBEYED_NAMES: tuple[str, ...] = (
     # agents
     *("agents.md", "agent.md", "agents.*.md", "claude*.md", "gemini.md", "qwen.md", "warp.md", "crush.md", "skill.md"),
-    *("mcp.json", "opencode.json*", "copilot-instructions.md", "*.instructions.md", "*.prompt.md", "*.chatmode.md"),
+    *("*mcp*.json", "*mcp*.toml", "*mcp*.y*ml", "*-extension.json", "plugin.json", "marketplace.json", "hooks.json"),
+    *("opencode.json*", "copilot-instructions.md", "*.instructions.md", "*.prompt.md", "*.chatmode.md"),
     # git and what it runs
     *("lefthook*", "lint-staged.config.*", "simple-git-hooks.*"),
     # shells, and what runs when a folder is entered or a program starts
     *("mise.toml", "mise.*.toml", "launchagents", "_vimrc", "_gvimrc", "_exrc", "sitecustomize.py"),
     *("usercustomize.py", "*.pth", "venv", "site-packages", "node_modules"),
+    *("flake.nix", "flake.lock", "shell.nix", "default.nix", "devenv.*", "devbox.json", "devbox.lock", "pixi.toml"),
+    *("vagrantfile", "tiltfile", "*.tiltfile", "skaffold*.y*ml", "devspace*.y*ml", "garden*.y*ml", "procfile*"),
+    *("brewfile", "dangerfile*", "earthfile", "guardfile", "captainhook.json"),
     # editors
     *("*.code-workspace", "*.sublime-project"),
     # build servers
@@ -54,6 +60,21 @@ PAGES_FOR_PEOPLE: tuple[str, ...] = (
     *("TROUBLESHOOTING", "DEPLOY*", "BENCHMARK*", "CITATION", "CREDITS", "*_TEMPLATE"),
 )
 """Names in capitals, without `.md`, that people read. Any other page in capitals at the top may be an agent's."""
+
+USUAL_FILES: tuple[str, ...] = (
+    *("package*.json", "pyproject.toml", "setup.*", "tox.ini", "*.lock", "requirements*.txt", "tsconfig*.json"),
+    *("cargo.toml", "go.mod", "go.sum", "dockerfile*", "*.dockerfile", "compose.y*ml", "docker-compose*.y*ml"),
+)
+"""Files that most projects have, named in many hooks and settings, and edited all the time (decision 0025)."""
+
+_ENDINGS = """
+    md mdx rst txt adoc org tex csv tsv html htm css scss sass less svg py pyi ipynb js jsx mjs cjs ts tsx mts cts vue
+    svelte astro go rs c h cc cpp cxx hpp hh cs fs java kt scala rb php pl pm lua r jl swift m mm dart ex exs erl hs ml
+    mli clj cljs el lisp scm zig nim d v sv vhd sol sql graphql proto thrift sh bash zsh fish ps1 bat asm s f90
+    png jpg jpeg gif webp ico pdf patch diff log out tmp bin
+"""
+_SOURCE_AND_TEXT = frozenset(_ENDINGS.split())
+"""Endings of files that no program looks for by name."""
 
 
 @cache
@@ -87,6 +108,14 @@ def is_page_for_agents(name: str) -> bool:
     """Whether a file at the top of a project has a name in capitals that is not the name of a page for people."""
     page = name[:-3]
     return name.lower().endswith(".md") and page.isupper() and _compile(PAGES_FOR_PEOPLE).match(page) is None
+
+
+def is_free_at_the_top(name: str) -> bool:
+    """Whether a new file of this name at the top of a project is no configuration that a program may look for there."""
+    stem, dot, ending = name.rpartition(".")
+    if (dot and stem and ending.lower() in _SOURCE_AND_TEXT) or _compile(USUAL_FILES).match(name.lower()):
+        return True
+    return name.lower().startswith(".") or (not dot and _compile(PAGES_FOR_PEOPLE).match(name) is not None)
 
 
 def is_makefile(name: str) -> bool:

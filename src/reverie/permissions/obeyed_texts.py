@@ -13,7 +13,7 @@ from enum import Enum, auto
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from reverie.permissions.obeyed_files import is_makefile
+from reverie.permissions.obeyed_files import USUAL_FILES, is_makefile
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular_text
 from reverie.text.patterns import late
@@ -48,11 +48,6 @@ _REFERENCE = late(r"@((?:[^\s\\]|\\ )+)")
 _JUST = late(r"^[ \t]*(?:import|mod|!include)\??[ \t]+(.+)$", re.MULTILINE)
 _WORD = late(r"[^\s\"'`,;:=|&<>()\[\]{}!]+")
 _VARIABLE_FOLDER = late(r"\$(?:\w+|\{[^{}]*\}|\([^()]*\))\\?[\"']?/")
-# Named in many hooks and settings, and edited all the time; decision 0025 says why they are not obeyed.
-_OF_THE_PROJECT = (
-    *("package*.json", "pyproject.toml", "setup.*", "tox.ini", "*.lock", "requirements*.txt", "tsconfig*.json"),
-    *("cargo.toml", "go.mod", "go.sum", "flake.nix", "shell.nix"),
-)
 _WATCHED = late(r"^[ \t]*watch_(?:file|dir).*$", re.MULTILINE)
 _TAIL = ".,;:!?)]}>\"'*_`"
 
@@ -185,7 +180,7 @@ def _read_pipeline(text: str) -> Iterator[NamedPath]:
 def _read_words(text: str) -> Iterator[NamedPath]:
     """Yields every word that is the path of a file; a variable at its start counts as the folder of the project."""
     for word in dict.fromkeys(_WORD.findall(_VARIABLE_FOLDER.sub(" ", _WATCHED.sub("", text)))):
-        if any(fnmatchcase(word.lower().rsplit("/", 1)[-1], name) for name in _OF_THE_PROJECT):
+        if any(fnmatchcase(word.lower().rsplit("/", 1)[-1], name) for name in USUAL_FILES):
             continue
         yield NamedPath(word.replace("*", "?"), must_exist=True)
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
-from reverie.permissions.obeyed_files import is_obeyed
+from reverie.permissions.obeyed_files import is_free_at_the_top, is_obeyed
 from reverie.permissions.obeyed_links import find_project, is_reached_by_obeyed
 from reverie.permissions.patterns import (
     PermissionRule,
@@ -121,13 +121,15 @@ def interactive(call: ToolCall) -> Decision:
 
 def accept_edits(call: ToolCall) -> Decision:
     """Like `interactive`, and allows changes to files in the working folder, except for files that are obeyed later
-    (see `obeyed_files`) and files that may hold secrets."""
+    (see `obeyed_files`), files that may hold secrets, and new ones at the top that may be configuration."""
     if call.tool not in _CHANGES_A_FILE or not _is_inside_cwd(call):
         return interactive(call)
     if _is_obeyed_later(call):
         return Ask(f"{call.tool} changes {_name_file(call)}, which is obeyed later without a question.")
     if any(map(is_sensitive, list_paths(call))):
         return Ask(f"{call.tool} changes {_name_file(call)}, which by its name may hold secrets.")
+    if _is_new_at_the_top(call):
+        return Ask(f"{call.tool} makes {_name_file(call)}, which a program may look for there and obey.")
     return Allow()
 
 
@@ -230,6 +232,15 @@ def _is_obeyed_later(call: ToolCall) -> bool:
     if any(is_obeyed(path.relative_to(root).parts) for path in seen for root in roots if path.is_relative_to(root)):
         return True
     return is_reached_by_obeyed(seen, call.cwd)
+
+
+def _is_new_at_the_top(call: ToolCall) -> bool:
+    """Whether the call makes a file in the working folder or at the top of the project that may be configuration."""
+    roots = {os.path.realpath(root) for root in (call.cwd, find_project(call.cwd))}
+    return any(
+        str(path.parent) in roots and not is_free_at_the_top(path.name) and not os.path.lexists(path)
+        for path in list_paths(call)
+    )
 
 
 def _name_file(call: ToolCall) -> str:

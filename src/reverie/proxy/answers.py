@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import Protocol
 
 from reverie.models.anthropic import AnthropicAnswer
+from reverie.models.openai import ChatAnswer
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
-from reverie.types import Json, JsonObject
+from reverie.types import JsonObject
 
 _MOST_BYTES = 64_000_000
 _DONE = "[DONE]"
@@ -50,61 +51,38 @@ class _Messages:
 
 
 class _Chat:
-    """Puts the chunks of chat completions together."""
+    """It ends with its own last line, because the usage comes after the reason to stop."""
 
     def __init__(self) -> None:
-        self._head: JsonObject = {}
-        self._said: JsonObject = {"role": "assistant", "content": None}
-        self._calls = dict[int, JsonObject]()
-        self._stop: str | None = None
-        self._usage: Json = None
+        self._answer = ChatAnswer()
         self.ended = False
 
     def take(self, event: JsonObject) -> None:
         self.ended = self.ended or bool(event.get(_DONE))
-        self._head = self._head or {key: event.get(key) for key in ("id", "model", "created")}
-        self._usage = event.get("usage") or self._usage
-        choices: list[Json] = event.get("choices") or []
-        for choice in choices[:1]:
-            given = as_object(choice)
-            self._stop = given.get("finish_reason") or self._stop
-            delta = as_object(given.get("delta"))
-            for key in ("content", "refusal"):
-                if isinstance(text := delta.get(key), str) and text:
-                    self._said[key] = (self._said.get(key) or "") + text
-            calls: list[Json] = delta.get("tool_calls") or []
-            for call in calls:
-                self._call(as_object(call))
-
-    def _call(self, delta: JsonObject) -> None:
-        own = self._calls.setdefault(int(delta.get("index") or 0), {"type": "function"})
-        given = as_object(delta.get("function"))
-        function = as_object(own.setdefault("function", {"name": "", "arguments": ""}))
-        own["id"] = delta.get("id") or own.get("id") or ""
-        function["name"] = str(function["name"]) + str(given.get("name") or "")
-        function["arguments"] = str(function["arguments"]) + str(given.get("arguments") or "")
+        for _ in self._answer.take(event):
+            pass
 
     def message(self) -> JsonObject | None:
-        if self._stop is None:
-            return None
-        calls = [self._calls[number] for number in sorted(self._calls)]
-        said = {**self._said, **({"tool_calls": calls} if calls else {})}
-        return {**self._head, "choices": [{"message": said, "finish_reason": self._stop}], "usage": self._usage}
+        return self._answer.message() if self._answer.ended else None
 
 
 class _Responses:
-    """The last event has the whole response."""
+    """The last event has the whole response; in some servers without its items, which came one by one."""
 
     def __init__(self) -> None:
         self._whole: JsonObject | None = None
+        self._items: list[JsonObject] = []
 
     @property
     def ended(self) -> bool:
         return self._whole is not None
 
     def take(self, event: JsonObject) -> None:
-        if event.get("type") in ("response.completed", "response.incomplete"):
-            self._whole = as_object(event.get("response"))
+        if event.get("type") == "response.output_item.done":
+            self._items.append(as_object(event.get("item")))
+        elif event.get("type") in ("response.completed", "response.incomplete"):
+            whole = as_object(event.get("response"))
+            self._whole = whole if whole.get("output") else {**whole, "output": self._items}
 
     def message(self) -> JsonObject | None:
         return self._whole

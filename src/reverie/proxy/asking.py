@@ -24,6 +24,7 @@ async def prepare(
     allowance: float,
     seen: int = 0,
     recalls: bool = False,
+    reported: int = 0,
 ) -> PreparedRequest:
     """What the engine decides about all items of a body."""
     return await engine.prepare(
@@ -35,6 +36,7 @@ async def prepare(
         seen=seen,
         allowance=allowance,
         recalls=recalls,
+        reported=reported,
     )
 
 

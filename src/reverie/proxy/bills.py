@@ -30,13 +30,15 @@ _MOST_METERED = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class TwoBills:
-    """By the meters: as it was sent and as it came, in US dollars and in tokens of fresh input. And what was paid."""
+    """By the meters: as it was sent and as it came, in US dollars and in tokens of fresh input. And what was paid, for
+    which model."""
 
     sent: float
     direct: float
     sent_tokens: float
     direct_tokens: float
     paid: float
+    model: str
 
     @property
     def paid_directly(self) -> float:
@@ -65,6 +67,10 @@ class Bills:
                 meter.cache, meter.automatic = PromptCache(shared), AutomaticCache(shared)
         return meter
 
+    def is_priced(self, model: str) -> bool:
+        """Whether the price of a model is known."""
+        return self._catalogue.facts(model).priced
+
     def close(self) -> None:
         with self._lock:
             for shared in self._shared:
@@ -85,10 +91,10 @@ class Bills:
         be no such request. `said`: how many tokens of the answer would have been said directly; without it all of them,
         and none in a request of ours. Call it in a thread."""
         direct = own = (0.0, 0.0)
-        facts = self._catalogue.facts(_model(came))
+        facts = self._catalogue.facts(model := _model(came))
         directly = Usage(output_tokens=said or 0)
         if len(came) > _MOST_METERED:
-            return TwoBills(0.0, 0.0, 0.0, 0.0, cost(usage, facts))
+            return TwoBills(0.0, 0.0, 0.0, 0.0, cost(usage, facts), model)
         with self._lock:
             now = self._clock().timestamp()
             try:
@@ -100,7 +106,7 @@ class Bills:
                 own = self._bill(self._sent, api, sent, client, now, usage.output_tokens)
             except (ApiError, ValueError, KeyError, TypeError, AttributeError, sqlite3.Error):
                 direct = own = (0.0, 0.0)
-        return TwoBills(own[0], direct[0], own[1], direct[1], cost(usage, facts))
+        return TwoBills(own[0], direct[0], own[1], direct[1], cost(usage, facts), model)
 
     def _bill(self, meter: Meter, api: Api, raw: bytes, client: str, now: float, output: int) -> tuple[float, float]:
         from reverie.simulator import chat, responses

@@ -55,12 +55,14 @@ _ADDED = {
     "is_beside": "integer not null default 0",
     "marked": "integer not null default -1",
     "marked_at": "real not null default 0",
+    "reported": "integer not null default 0",
 }
 """Columns of conversations that older books do not have: the hash of the newest answer, the conversation with which its
 branches began, how often its client changed what was said before, why it is passed on as it comes, the conversation of
 which it is a branch, the tool that we added to it, how many results were read with that, and in how many requests of
 ours, the tokens that recall added, those of them in the last request, what they cost so far, whether a model wrote
-its prompt, and how many messages the cache has because of our markers, and since when."""
+its prompt, how many messages the cache has because of our markers, and since when, and how many tokens the server
+counted up to the newest answer."""
 _INDEXES = """
 create index if not exists by_answer on conversations (said);
 create index if not exists by_request on conversations (asked) where tip is null;
@@ -152,8 +154,9 @@ class Book:
         with self._work() as base:
             base.execute("update conversations set asked = ?, used = ? where id = ?", (state, time.time(), name))
 
-    def answered(self, name: str, *states: bytes, said: bytes | None = None) -> None:
-        """Remembers the states after an answer, the last one as the newest, and the answer if it is like no other."""
+    def answered(self, name: str, *states: bytes, said: bytes | None = None, reported: int = 0) -> None:
+        """Remembers the states after an answer, the last one as the newest, the answer if it is like no other, and how
+        many tokens the server `reported` for all of it."""
         now = time.time()
         with self._work() as base:
             row = base.execute("select client from conversations where id = ?", (name,)).fetchone()
@@ -162,8 +165,15 @@ class Book:
                 "insert or replace into states values (?,?,?)", [(one, name, now) for one in (*states, *own)]
             )
             base.execute(
-                "update conversations set tip = ?, said = ?, used = ? where id = ?", (states[-1], said, now, name)
+                "update conversations set tip = ?, said = ?, used = ?, reported = ? where id = ?",
+                (states[-1], said, now, reported, name),
             )
+
+    def reported(self, name: str) -> int:
+        """How many tokens the server counted up to the newest answer of a conversation; 0 if it did not say."""
+        with self._work() as base:
+            row = base.execute("select reported from conversations where id = ?", (name,)).fetchone()
+        return int(row[0]) if row else 0
 
     def said_last(self, said: bytes, client: str) -> str:
         """The conversation of a client that has this newest answer, the last used one; empty if there is none."""

@@ -4,6 +4,7 @@ open."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -17,7 +18,9 @@ from reverie.library.memory import Memory
 from reverie.library.prepared import PreparedRequest
 from reverie.library.wires import wire_named
 from reverie.library.wires.reading import Readings
-from reverie.models.window import scaled
+from reverie.models.catalogue import Catalogue
+from reverie.models.registry import facts_of
+from reverie.models.window import WindowSource, scaled, window_of
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.asking import is_too_long, prepare
@@ -54,9 +57,11 @@ from reverie.proxy.read_back import OwnCall, ReadResult, name_of, reads_files, w
 from reverie.proxy.recalled import add_memories, prompts_in
 from reverie.proxy.saved_reads import Hidden, SavedReads
 from reverie.quick import dataclass
+from reverie.settings import Settings, load_settings
 from reverie.storage.transcript.session_log import Clock, utc_now
 from reverie.types import JsonObject
 
+_log = logging.getLogger("reverie.proxy")
 _TAKEN_BACK = BreakCause.TAKEN_BACK.value
 _HEADER = BreakCause.HEADER.value
 _MOST_OPEN = 32
@@ -72,11 +77,14 @@ SPARE = 0.01
 """The part of its direct bill that a conversation may lend to a clearing."""
 _BYTES_PER_WRITE = 3.5
 """Bytes of a prompt for the price of one fresh token more, if all of it is written to the cache and not read."""
+_GUESSED = (WindowSource.DEFAULT, WindowSource.UNLISTED)
+_NEVER_FULL = 10**9
+"""Tokens of a window that nobody knows: a guess would compact a conversation that has room."""
 _FULL = 0.5
 """The share of the window above which the engine is asked although all results are short."""
 _GOES_ON = ("tool_use", "pause_turn")
 _LAYER_FLAGS: Mapping[str, tuple[str, ...]] = {
-    "1": ("tool_results", "tool_results.message_budget"),
+    "1": ("tool_results",),
     "2": ("microcompact.time", "microcompact.economic"),
     "4": ("compaction.auto", "compaction.reactive"),
     "recall": ("recall",),
@@ -149,7 +157,9 @@ class Conversations:
         self._memory = memory
         self._learns = learns
         self._recalls = memory is not None and "recall" in layers
-        self._window = window
+        self._limit = window
+        self._windows = dict[str, int]()
+        self._settings: Settings | None = None
         self._markers = markers and bool(layers)
         self._clock = clock
         self._open = OrderedDict[str, _Open]()
@@ -188,7 +198,7 @@ class Conversations:
         reads = is_near and reads_files(names)
         tool, had = None, self.book.tool(name)
         if had or (self._layers & _TAKE_OUT and not reads):
-            taken = new_results(api, body, scaled(_LARGE, self._window or 10**9)) if "1" in self._layers else 0
+            taken = new_results(api, body, scaled(_LARGE, self._window(model))) if "1" in self._layers else 0
             tool = self._saved.tool_of(name, api, body, size=len(raw), taken=taken, is_first=is_first)
         if tool is not None:
             came, body = body, self._saved.server_side(name, api, body, tool, seed)
@@ -203,8 +213,9 @@ class Conversations:
             plan = replace(plan, body=dump(set_markers(body, marks)), is_changed=True, marks=marks)
         uses_memory = (self._learns or self._recalls) and not self._finder.is_beside(name, found, given, names)
         plan, can_read = replace(plan, learns=self._learns and uses_memory), reads or tool is not None
-        results = list(results_of(api, body))
-        if not self._has_work(api, body, raw, results if can_read else (), uses_memory):
+        results, reported = list(results_of(api, body)), self.book.reported(name) if found == "known" else 0
+        is_full = max(len(raw) / 4, reported) > _FULL * self._window(model)
+        if not self._has_work(api, body, raw, results if can_read else (), uses_memory, is_full):
             return plan
         opened = self._engine(name, model, api, len(raw), can_read=can_read)
         async with opened.alone:
@@ -214,7 +225,8 @@ class Conversations:
             can_mark = opened.changed is not None and (marks or has_free_marker(body, raw))
             allowance = self._allowance(name, len(raw) if api == "messages" and not can_mark else 0)
             spare = max(0.0, allowance - marks.price)
-            made = await prepare(opened.engine, api, body, items, seen=seen, allowance=spare, recalls=uses_memory)
+            told = {"seen": seen, "reported": reported}
+            made = await prepare(opened.engine, api, body, items, **told, allowance=spare, recalls=uses_memory)
         plan = self._patched(plan, api, body, made, results)
         # A client that only completed the last answer breaks nothing.
         breaks = [one for one in plan.breaks if found != "known" or one != _TAKEN_BACK]
@@ -260,11 +272,15 @@ class Conversations:
         self, plan: Plan, api: Api, body: JsonObject, made: PreparedRequest, results: Sequence[GivenResult]
     ) -> Plan:
         """The plan with what the engine decided about this body."""
-        plan = replace(plan, asked_engine=True, breaks=tuple(one.cause for one in made.breaks))
+        causes = tuple(one.cause for one in made.breaks)
+        is_compacted = BreakCause.COMPACTED.value in causes
+        if is_compacted:
+            _log.warning("Conversation %s was compacted, because it did not fit the window.", plan.conversation)
+        plan = replace(plan, asked_engine=True, breaks=causes, compacted=plan.compacted or is_compacted)
         change = results_to_change(results, results_of(api, made.body))
         if change is None or made.is_compacted:  # the messages are ours from here on
             key = list_key(api)
-            return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, compacted=True, recalled=0)
+            return replace(plan, body=dump({**body, key: made.body[key]}), is_changed=True, recalled=0)
         shown = add_memories(api, change_results(api, body, results, change), made.added)
         body = shown.body
         if plan.marks:
@@ -292,7 +308,8 @@ class Conversations:
         if not plan.kept:
             states.append(extended(plan.states[-1], [one.identity for one in said])[-1])
         if states:
-            self.book.answered(plan.conversation, *states, said=last_answer(said))
+            usage = wire_named(api).read_response(message).usage
+            self.book.answered(plan.conversation, *states, said=last_answer(said), reported=usage.total)
         if self._learns or self._recalls:
             self.book.wrote(prompts_in(said))
         await self.heard(plan, api, message)
@@ -325,14 +342,27 @@ class Conversations:
         self._open.clear()
         self.book.close()
 
-    def _has_work(self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], asks: bool) -> bool:
+    def _window(self, model: str) -> int:
+        """The tokens of the window of a model, at most those that the user allows."""
+        if model not in self._windows:
+            if len(self._windows) >= _MOST_OPEN:  # the names come from clients
+                self._windows.clear()
+            settings = self._settings = self._settings or load_settings(self._home, home=self._home)
+            found = window_of(model, facts_of(model, Catalogue.load(settings.catalogue.files)), settings)
+            tokens = _NEVER_FULL if found.source in _GUESSED else found.tokens
+            self._windows[model] = min(tokens, self._limit or tokens)
+        return self._windows[model]
+
+    def _has_work(
+        self, api: Api, body: JsonObject, raw: bytes, results: Sequence[GivenResult], asks: bool, is_full: bool
+    ) -> bool:
         """Whether a layer could do anything: a result that is not short, or a full window. `results`: those that can be
         read back. `asks`: memories are recalled or written."""
         if len(raw) > _MOST_SAID and longest_text(api, body) > _MOST_SAID:
             return False
         if asks or not self._layers:
             return asks
-        if len(raw) > _FULL * 4 * (self._window or 200_000) and "4" in self._layers:
+        if is_full and "4" in self._layers:
             return True
         return any(len(text_of(one.content) or "") > _SHORT for one in results)
 
@@ -361,7 +391,7 @@ class Conversations:
                 model=model,
                 memory=self._memory,
                 wire=api,
-                window=self._window,
+                window=self._window(model),
                 home=self._home,
                 clock=self._clock,
                 flags={**flags, "extraction": self._learns, "dream": self._learns, "recall.no_index": True},

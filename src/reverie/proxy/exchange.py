@@ -26,6 +26,7 @@ from reverie.proxy.bodies import Api
 from reverie.proxy.conversations import Conversations, Plan
 from reverie.proxy.hidden_rounds import Call, Ending, HiddenRounds
 from reverie.proxy.recalled import price
+from reverie.proxy.stats import RunTally
 from reverie.proxy.upkeep import Upkeep
 from reverie.quick import dataclass
 from reverie.types import JsonObject
@@ -47,26 +48,27 @@ _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
 class Exchanges:
     """Sends requests to the upstream of their API."""
 
-    upstreams: Mapping[str, str]
-    """Addresses by API; the first one is for all other paths."""
+    upstreams: Mapping[str, httpx.URL]
+    """The address of each API. A client only ever chooses the path below one."""
     client: httpx.AsyncClient
     conversations: Conversations
     bills: Bills
     key: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     """With it, clients get names. All workers of a proxy have the same."""
+    tally: RunTally = field(default_factory=RunTally)
+    """What this process did."""
     _biller: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "bills"))
     """One thread, because the meters work on one bill at a time."""
     _billing: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _upkeep: Upkeep = field(default_factory=Upkeep)
 
     async def send(
-        self, method: str, path: str, headers: httpx.Headers, raw: bytes, api: Api | None, *, is_near: bool = True
+        self, call: Call, raw: bytes, *, is_near: bool = True
     ) -> tuple[int, list[tuple[bytes, bytes]], AsyncIterator[bytes]]:
         """Sends one request; returns the status, the headers and the bytes of the answer as they come. `is_near`: the
         client is on this machine."""
-        who = self._name(headers)
-        plan = await self._plan(api, raw, who, headers, is_near) if api is not None else Plan(raw, False)
-        call = Call(method, path, headers, api)
+        api, who = call.api, self._name(call.headers)
+        plan = await self._plan(api, raw, who, call.headers, is_near) if api is not None else Plan(raw, False)
         plan, response = await self.send_plan(call, plan, raw)
         if api is None or not response.is_success:
             return response.status_code, _headers(response), _passed(response)
@@ -90,15 +92,26 @@ class Exchanges:
 
     async def _sent(self, call: Call, body: bytes) -> httpx.Response:
         passed = [(name, value) for name, value in call.headers.raw if name.decode("latin-1").lower() not in _NOT_SENT]
-        base = self.upstreams.get(call.api or "") or self._upstream_of(call.path, call.headers)
         headers = [*passed, (b"accept-encoding", b"identity")]
-        request = self.client.build_request(call.method, base + call.path, headers=headers, content=body)
+        request = self.client.build_request(call.method, self._address(call), headers=headers, content=body)
         return await self.client.send(request, stream=True)
 
-    def _upstream_of(self, path: str, headers: Mapping[str, str]) -> str:
+    def _address(self, call: Call) -> httpx.URL:
+        """The address of the API with the target of the client below its path. Only the path and the query are set, so
+        no target changes the host. A path that leaves that of the address is an `httpx.InvalidURL`."""
+        import httpx
+
+        base = self.upstreams[call.to or self._guess_api(call)]
+        above = base.raw_path.rstrip(b"/")
+        url = base.copy_with(raw_path=above + call.target)
+        if not url.raw_path.startswith(above + b"/"):
+            raise httpx.InvalidURL("the path leads out of the address of the upstream")
+        return url
+
+    def _guess_api(self, call: Call) -> Api:
         """For paths that are not conversations: Anthropic's clients name the version of their API in a header."""
-        is_messages = "anthropic-version" in headers or path.startswith("/v1/messages")
-        return self.upstreams["messages" if is_messages else "chat"]
+        is_messages = "anthropic-version" in call.headers or call.target.startswith(b"/v1/messages")
+        return "messages" if is_messages else "chat"
 
     async def _again(self, call: Call, plan: Plan, raw: bytes, refusal: httpx.Response) -> tuple[Plan, httpx.Response]:
         """Sends a prompt that the server finds too long once more, compacted. Any other refusal is passed on."""
@@ -191,30 +204,31 @@ class Exchanges:
         book, name = self.conversations.book, plan.conversation
         carried = book.carried(name)
         new = max(0, plan.recalled - carried)
-        book.add(
-            name,
-            requests=int(not plan.is_round),
-            rounds=int(plan.is_round),
-            changed=int(plan.is_changed),
-            results=plan.results,
-            compactions=int(plan.compacted),
-            fresh=usage.input_tokens,
-            read=usage.cache_read_input_tokens,
-            written=usage.cache_creation_input_tokens,
-            output=usage.output_tokens,
-            paid=two.paid,
-            direct=two.paid_directly,
-            sent_meter=two.sent_tokens,
-            direct_meter=two.direct_tokens,
-            recalled=new,
-            carried=plan.recalled - carried,
-            recall_meter=price(plan.recalled, new, usage),
-        )
+        counts = {
+            "requests": int(not plan.is_round),
+            "rounds": int(plan.is_round),
+            "changed": int(plan.is_changed),
+            "results": plan.results,
+            "compactions": int(plan.compacted),
+            "fresh": usage.input_tokens,
+            "read": usage.cache_read_input_tokens,
+            "written": usage.cache_creation_input_tokens,
+            "output": usage.output_tokens,
+            "paid": two.paid,
+            "direct": two.paid_directly,
+            "sent_meter": two.sent_tokens,
+            "direct_meter": two.direct_tokens,
+            "recalled": new,
+            "carried": plan.recalled - carried,
+            "recall_meter": price(plan.recalled, new, usage),
+        }
+        book.add(name, **counts)
+        self.tally.add(name, two.model, counts)
         for cause in plan.breaks:
             book.add_break(name, cause)
         if plan.marks.end >= 0 and usage.cache_read_input_tokens + usage.cache_creation_input_tokens > 0:
             book.mark(name, plan.marks.end, plan.at)
-        if two.sent == 0 and plan.is_changed and not plan.kept:
+        if two.sent_tokens == 0 and plan.is_changed and not plan.kept:
             self.failed("not_billed")
             return
         sent, direct = book.meters(name)

@@ -50,9 +50,13 @@ class Call(NamedTuple):
     """A request of a client, without its body."""
 
     method: str
-    path: str
+    target: bytes
+    """The path and the query, as they came."""
     headers: httpx.Headers
     api: Api | None
+    """Its form; None if it is not a conversation."""
+    to: Api | None
+    """The API whose server gets it; None if its headers have to tell."""
 
 
 class Ending(NamedTuple):

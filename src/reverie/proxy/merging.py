@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from reverie.models.openai import ToolCalls
 from reverie.models.wire import as_object
 from reverie.parsing import Unparsable, load_json
 from reverie.proxy.bodies import Api, dump, objects_of
@@ -177,6 +178,7 @@ class _MessagesStream:
 class _ChatStream:
     def __init__(self, tool: str) -> None:
         self._tool = tool
+        self._taken = ToolCalls()
         self._places = dict[int, int | None]()
         self._id: Json = None
         self._is_first = True
@@ -187,6 +189,7 @@ class _ChatStream:
     def begin(self) -> None:
         self._is_first = False
         self._waits = self._said
+        self._taken = ToolCalls()
         self._places.clear()
         self._held.clear()
 
@@ -223,13 +226,13 @@ class _ChatStream:
 
     def _calls(self, given: Sequence[JsonObject]) -> Iterator[JsonObject]:
         for call in given:
-            index: Json = call.get("index") or 0
-            if index not in self._places:
-                is_own = as_object(call.get("function")).get("name") == self._tool
+            number, begins = self._taken.take(call)
+            if begins:
+                is_own = self._taken.calls[number].name == self._tool
                 shown = sum(place is not None for place in self._places.values())
-                self._places[index] = None if is_own else shown
-            if (place := self._places[index]) is not None:
-                yield call if place == index else {**call, "index": place}
+                self._places[number] = None if is_own else shown
+            if (place := self._places[number]) is not None:
+                yield call if place == call.get("index") else {**call, "index": place}
 
     def _chunk(self, event: JsonObject, choice: JsonObject, delta: JsonObject, *, ends: bool = False) -> bytes:
         if not delta and not ends:

@@ -12,15 +12,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator,
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from reverie.models.catalogue import Catalogue
+from reverie.models.sdk import format_url
 from reverie.proxy.bills import Bills
 from reverie.proxy.bodies import PATHS
 from reverie.proxy.book import Book
 from reverie.proxy.conversations import LAYERS, Conversations
 from reverie.proxy.exchange import Exchanges
-from reverie.proxy.stats import summary
+from reverie.proxy.hidden_rounds import Call
+from reverie.proxy.stats import RunTally, summary
 from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, is_here
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _MOST_BODY = 256_000_000
 _STOP_S = 15.0
 TOKEN_HEADER = "x-reverie-token"
+ANTHROPIC_PATH = "/reverie/anthropic"
+"""Before the path of a request: it is for the server of the Messages API, whatever it asks for."""
 _TOKEN_PATH = b"/token/"
 _TOKEN_HELP = "in the base URL (http://…/token/TOKEN)"
 T = TypeVar("T")
@@ -56,16 +60,17 @@ def create_app(
     window: int | None = None,
     markers: bool = True,
     token: str = "",
+    tally: RunTally | None = None,
     clock: Clock = utc_now,
 ) -> Starlette:
     """The application in front of one server per API. With a `token`, other machines may use it too: it is in a header,
     or at the start of the path (`/token/TOKEN/v1/…`), because every client has a setting for the address.
-    `clock`: for measurements and tests; caches expire and pauses are seen by it."""
+    `tally` gets what this process does. `clock`: for measurements and tests; caches expire by it."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    site = _Site({api: address.rstrip("/") for api, address in upstreams.items()})
+    site = _Site(upstreams)
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -91,7 +96,8 @@ def create_app(
             )
             bills = Bills(catalogue, home / "proxy" / "caches.sqlite", clock)
             key = load_secret(home / "proxy" / "names.key").encode()[:64]
-            site.exchanges = Exchanges(site.upstreams, client, conversations, bills, key)
+            addresses = {api: httpx.URL(address) for api, address in upstreams.items()}
+            site.exchanges = Exchanges(addresses, client, conversations, bills, key, tally or RunTally())
             try:
                 yield
             finally:
@@ -105,9 +111,26 @@ def create_app(
             Route("/reverie/stats", site.stats),
             Route("/{path:path}", site.pass_on, methods=methods),
         ],
-        middleware=[Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse)],
+        middleware=[
+            Middleware(_PathsOnly),
+            Middleware(_NeedsToken, token) if token else Middleware(LoopbackOnly, refuse=_refuse),
+        ],
         lifespan=life,
     )
+
+
+class _PathsOnly:
+    """Refuses a request whose target is not a path as it came, before any of it is decoded: an address is one of
+    another server."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_path = scope["type"] != "http" or bytes(scope["raw_path"]).startswith(b"/")
+        await (self._app if is_path else _error(400, "The target of a request must begin with /."))(
+            scope, receive, send
+        )
 
 
 class _NeedsToken:
@@ -123,7 +146,7 @@ class _NeedsToken:
             return
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         given = next((value for name, value in headers if name == TOKEN_HEADER.encode()), b"")
-        path = bytes(scope.get("raw_path") or b"")
+        path = bytes(scope["raw_path"])
         if path.startswith(_TOKEN_PATH):
             given, slash, rest = path.removeprefix(_TOKEN_PATH).partition(b"/")
             path = slash + rest or b"/"
@@ -148,8 +171,10 @@ class _Site:
         assert exchanges is not None
         await exchanges.settle()
         book = exchanges.conversations.book
-        found = summary(book.rows(), book.failures())
-        return JSONResponse({"upstreams": {api: _shown(one) for api, one in self.upstreams.items()}, **found})
+        found = summary(book.rows(), book.failures(), exchanges.bills.is_priced)
+        return JSONResponse(
+            {"upstreams": {api: format_url(address) for api, address in self.upstreams.items()}, **found}
+        )
 
     async def pass_on(self, request: Request) -> Response:
         import httpx
@@ -166,13 +191,17 @@ class _Site:
                     return _error(413, f"The request is larger than {_MOST_BODY:,} bytes.")
         except ClientDisconnect:
             return Response(status_code=499)
-        path = bytes(request.scope.get("raw_path") or b"/").decode("latin-1")  # as it came, with its escapes
-        api = PATHS.get(path) if request.method == "POST" else None
-        query = f"?{request.url.query}" if request.url.query else ""
+        path, query = bytes(request.scope["raw_path"]), bytes(request.scope["query_string"])  # as it came, with escapes
+        if is_for_anthropic := path.startswith(f"{ANTHROPIC_PATH}/".encode()):
+            path = path.removeprefix(ANTHROPIC_PATH.encode())
+        api = PATHS.get(path.decode("latin-1")) if request.method == "POST" else None
+        target = path + b"?" + query if query else path
         host = request.client.host if request.client is not None else "localhost"
-        is_near = is_here(f"[{host}]" if ":" in host else host)
+        # A header can say that a client is far, behind a reverse proxy on this machine; none can say that it is near.
+        is_near = is_here(f"[{host}]" if ":" in host else host) and "x-forwarded-for" not in request.headers
         headers = httpx.Headers(request.headers.raw)
-        sending = exchanges.send(request.method, path + query, headers, bytes(raw), api, is_near=is_near)
+        call = Call(request.method, target, headers, api, "messages" if is_for_anthropic else api)
+        sending = exchanges.send(call, bytes(raw), is_near=is_near)
         try:
             sent = await _unless_gone(request, sending)
         except httpx.InvalidURL as error:
@@ -185,12 +214,6 @@ class _Site:
         answer = StreamingResponse(_quiet(body), status)
         answer.raw_headers = given
         return answer
-
-
-def _shown(address: str) -> str:
-    """An address without the name and password that it may have."""
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 async def _unless_gone(request: Request, sending: Coroutine[Any, Any, T]) -> T | None:
@@ -235,10 +258,9 @@ def _refuse(_path: str, reason: str) -> App:
 
 
 def _server(app: Any) -> Any:
-    import uvicorn
+    from reverie.runtime.http import make_server
 
-    config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=5)
-    return uvicorn.Server(config)
+    return make_server(app, patience_s=5, has_lifespan=True)
 
 
 def serve(app: Any, listener: socket.socket) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from reverie.quick import dataclass
+from reverie.runtime.agent_above import mark_environment, mark_words
 from reverie.runtime.process_family import ProcessFamily
 
 KEPT_BYTES = 1_000_000  # per stream; the rest is read and dropped, so that the command can go on
@@ -46,12 +47,13 @@ async def run_command(
     kept_bytes: int = KEPT_BYTES,
     to_the_end: bool = True,
 ) -> CommandResult:
-    """Runs words as they are, or a text in `/bin/sh`. Raises OSError if it cannot start.
+    """Runs words as they are, or a text in `/bin/sh`; neither is the user. Raises OSError if it cannot start.
 
     `to_the_end`: it may print more than is kept, and processes that it leaves behind may continue. Otherwise too much
     output ends it, and none of its processes is left when this returns.
     """
-    process = _start(["/bin/sh", "-c", command] if isinstance(command, str) else command, cwd, env)
+    words = mark_words(["/bin/sh", "-c", command]) if isinstance(command, str) else command
+    process = _start(words, cwd, mark_environment(env))
     exited, stopped = asyncio.Event(), asyncio.Event()
     _watch(process, exited, stopped)
     talk = _Pipes(process, kept_bytes, on_cut=_nothing if to_the_end else stopped.set)

@@ -11,6 +11,7 @@ import os
 import re
 import socket
 import struct
+import subprocess
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from ipaddress import ip_address
 from typing import Any, TypeAlias
@@ -27,8 +28,8 @@ _AUTHORITY = re.compile(r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1
 
 
 _SOCK_DIAG, _BY_FAMILY = 4, 20
-_UID_AT = 80
-"""Where the user is in the answer: behind a header of 16 bytes, and 64 bytes of `inet_diag_msg`."""
+_USER_AT = 80
+"""Where user and inode are in the answer: behind a header of 16 bytes, and 64 bytes of `inet_diag_msg`."""
 
 
 class LoopbackOnly:
@@ -77,13 +78,13 @@ def is_here(authority: str) -> bool:
 
 
 def is_other_user(client: tuple[str, int] | None, server: tuple[str, int] | None) -> bool:
-    """Whether a process of another user opened this connection. Only Linux says so, and root may do everything.
+    """Whether this connection is not by a process of our user, or of root, who may do everything; also if the system
+    does not say whose it is.
 
     Browsers send a cookie of 127.0.0.1 to every port, also to the server of another user, who could use it then.
     """
-    own = os.getuid() if hasattr(os, "getuid") else 0
-    owner = _owner(client, server) if own and client is not None and server is not None else None
-    return owner not in (None, 0, own)
+    owner = _owner(client, server) if client is not None and server is not None else None
+    return owner not in (0, os.getuid())
 
 
 def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
@@ -93,7 +94,7 @@ def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
     """
     family: int | None = getattr(socket, "AF_NETLINK", None)
     if family is None:
-        return None
+        return _owner_by_lsof(client, server)
     try:
         ends = b"".join(socket.inet_aton(host).ljust(16, b"\0") for host, _ in (client, server))
         wanted = struct.pack(">HH", client[1], server[1]) + ends + bytes(4) + b"\xff" * 8
@@ -103,9 +104,29 @@ def _owner(client: tuple[str, int], server: tuple[str, int]) -> int | None:
             kernel.send(struct.pack("=IHHII", 16 + len(body), _BY_FAMILY, 1, 0, 0) + body)
             answer = kernel.recv(4_096)
         (kind,) = struct.unpack_from("=H", answer, 4)
-        return struct.unpack_from("=I", answer, _UID_AT)[0] if kind == _BY_FAMILY else None
+        user, inode = struct.unpack_from("=II", answer, _USER_AT)
+        # A socket that no process has any more is shown as one of root, without an inode.
+        return user if kind == _BY_FAMILY and inode else None
     except (OSError, struct.error):
         return None
+
+
+def _owner_by_lsof(client: tuple[str, int], server: tuple[str, int]) -> int | None:
+    """The same on systems where only this program says it. It shows no sockets of others, except to root."""
+    wanted = f"n{client[0]}:{client[1]}->{server[0]}:{server[1]}"
+    command = ["lsof", "-nP", f"-iTCP@{client[0]}:{client[1]}", "-Fun"]
+    path = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    try:
+        lines = subprocess.run(command, capture_output=True, text=True, env=path, timeout=5).stdout.splitlines()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    user = None
+    for line in lines:
+        if line.startswith("u"):
+            user = int(line[1:])
+        elif line == wanted:
+            return user
+    return None
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import tempfile
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from reverie.quick import dataclass
 from reverie.server import audit, recalling, stores
@@ -17,7 +18,7 @@ from reverie.server.dreams.routes import dream_routes
 from reverie.server.gate import Author
 from reverie.server.ids import new_id
 from reverie.server.memory_routes import memory_routes
-from reverie.server.operation.limits import RATE, Limits, announced_length, receive_body
+from reverie.server.operation.limits import RATE, Limits, announced_length, receive_body, receive_in
 from reverie.server.operation.measures import Measures, label
 from reverie.server.operation.monitoring import monitoring_routes
 from reverie.server.operation.request_log import write_error, write_line
@@ -49,7 +50,8 @@ class Options:
     rate: float = RATE
     """Requests per second and token; 0: no limit."""
     logs_requests: bool = False
-    behind_proxy: bool = False
+    proxies: Sequence[str] = ()
+    """The addresses of reverse proxies, which name the client."""
     certificate: Path | None = None
     key: Path | None = None
     open_encoder: OpenEncoder | None = None
@@ -86,7 +88,7 @@ class Call:
 
 
 Answer = Callable[[Call], Awaitable[Any]]
-Prepare = Callable[["Request"], Awaitable[Any]]
+Prepare = Callable[[BinaryIO], Awaitable[Any]]
 
 
 class Site:
@@ -131,8 +133,9 @@ class Site:
         prepare: Prepare | None = None,
     ) -> Route:
         """A route that runs `answer` as the caller and returns its JSON; an error in it rolls everything back. A body
-        of at most `most_body` bytes is read before the transaction begins; so is what `prepare` does with it, because
-        a request that takes long must not hold a connection to the database."""
+        of at most `most_body` bytes is read before the transaction begins, because a request that takes long must not
+        hold a connection to the database. With `prepare` the body is a file, of which `prepare` makes what `answer`
+        needs; a few requests do so at the same time, and the others wait."""
         from starlette.responses import JSONResponse
         from starlette.routing import Route
 
@@ -167,9 +170,15 @@ class Site:
         self.limits.check(hashed, request.client.host if request.client else "")
         if announced_length(request) > _SMALL_BODY and not self.limits.knows(hashed):
             await self._check_token(request, token)
-        with self.limits.one_upload(hashed) if prepare else nullcontext():
-            request = await receive_body(request, most_body)
-            request.scope[_PREPARED] = await prepare(request) if prepare else None
+        if prepare is None:
+            return await self._answer(await receive_body(request, most_body), token, answer, writes)
+        with self.limits.one_upload(hashed), tempfile.TemporaryFile() as file:
+            await receive_in(file.write, request, most_body)
+            async with self.limits.checks:
+                request.scope[_PREPARED] = await prepare(file)
+                return await self._answer(request, token, answer, writes)
+
+    async def _answer(self, request: Request, token: str, answer: Answer, writes: bool) -> Any:
         try:
             return await self._run_once(request, token, answer, writes)
         except StalePlan:
@@ -265,25 +274,22 @@ def create_app(dsn: str, options: Options | None = None) -> Starlette:
 
 def serve(dsn: str, listener: socket.socket, options: Options | None = None) -> None:
     """Serves until interrupted."""
-    import uvicorn
-
+    from reverie.runtime.http import make_server
     from reverie.server.operation.request_heads import ImpatientProtocol
 
     options = options or Options()
-    config = uvicorn.Config(
+    server = make_server(
         create_app(dsn, options),
+        patience_s=10,
+        has_lifespan=True,
         log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=10,
-        limit_concurrency=_MOST_CONNECTIONS,
-        http=ImpatientProtocol,
-        ssl_certfile=options.certificate,
-        ssl_keyfile=options.key,
-        server_header=False,
-        proxy_headers=options.behind_proxy,  # else a client could choose its own address
-        forwarded_allow_ips="*" if options.behind_proxy else None,
+        most_connections=_MOST_CONNECTIONS,
+        protocol=ImpatientProtocol,
+        certificate=options.certificate,
+        key=options.key,
+        proxies=options.proxies,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
 
 
 def _store_routes(site: Site) -> list[Route]:

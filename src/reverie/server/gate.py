@@ -27,7 +27,8 @@ _MOST_REASON: Final = 500
 _MOST_ID: Final = 200
 _IN_A_THREAD: Final = 4_096  # a scan of 100 KB takes 140 ms; the other requests go on
 _MOST_ANNOUNCING: Final = 5_000  # 100 KB of nothing but `key=` would take seconds
-_HIDDEN: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_UNSEEN: Final = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_BLANK_LETTERS: Final = "\u115f\u1160"  # letters by name, which file systems may ignore, as they do with marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def check_path(path: str) -> str:
     """A path as the published format has it."""
     if not path.startswith("/"):
         raise ApiError(400, "path: must start with `/`.")
-    if any(unicodedata.category(one) in _HIDDEN for one in path):
+    if any(unicodedata.category(one) in _UNSEEN for one in path):
         raise ApiError(400, "path: may not contain control characters, format characters or line separators.")
     if len(path.encode()) > MOST_PATH:
         raise ApiError(400, f"path: may have {MOST_PATH:,} bytes; it has {len(path.encode()):,}.")
@@ -80,9 +81,24 @@ def check_path(path: str) -> str:
     segments = path[1:].split("/")
     if len(segments) > MOST_SEGMENTS:
         raise ApiError(400, f"path: may have {MOST_SEGMENTS} segments; it has {len(segments)}.")
-    if any(one in ("", ".", "..") for one in segments):
-        raise ApiError(400, "path: a segment may not be empty, `.` or `..`.")
+    if "" in segments:
+        raise ApiError(400, "path: a segment may not be empty.")
+    if has_hidden_name(path):
+        raise ApiError(400, "path: a segment may not begin with a dot: programs obey hidden files and folders.")
     return path
+
+
+def has_hidden_name(path: str) -> bool:
+    """Whether a segment begins with a dot, or with what a file system may make one of: it may fold letters that look
+    alike, and ignore those that nobody sees."""
+    return any(map(_begins_with_dot, path.replace("\\", "/").split("/")))
+
+
+def _begins_with_dot(name: str) -> bool:
+    for letter in unicodedata.normalize("NFKC", name):
+        if letter == "." or (unicodedata.category(letter)[0] in "LNPS" and letter not in _BLANK_LETTERS):
+            return letter == "."
+    return False
 
 
 def check_content(content: str) -> str:
@@ -124,7 +140,7 @@ def hash_content(content: str) -> str:
 
 def _read_id(name: str, given: str) -> str | None:
     id = _decode(given).strip()
-    if len(id) > _MOST_ID or any(unicodedata.category(one) in _HIDDEN for one in id):
+    if len(id) > _MOST_ID or any(unicodedata.category(one) in _UNSEEN for one in id):
         raise ApiError(400, f"{name}: must have at most {_MOST_ID} characters, and no control characters.")
     return id or None
 

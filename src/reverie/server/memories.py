@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 FIELDS: Final = ("content", "path")
 UPDATE_FIELDS: Final = ("content", "path", "precondition")
 _MOST_DEPTH: Final = 20
+_FINAL: Final = {"x-should-retry": "false"}
+"""The SDKs repeat a request that got 409, unless this header says that it does not help."""
 _SHA256 = late(r"[0-9a-f]{64}")
 _COLUMNS: Final = (
     "m.id, m.store_id, m.path, m.sha256, m.size, m.version_id, m.number, m.trust, m.created_at, m.updated_at"
@@ -177,11 +179,13 @@ async def update(
     path: str | None = None,
     content: str | None = None,
     expected: str | None = None,
+    is_repeated: bool = False,
     trust: str = "",
     copied_from: Mapping[str, str] | None = None,
 ) -> Row:
-    """Renames a memory, writes it, or both. What changes nothing makes no version and needs no precondition; only a
-    person who writes the same text again can confirm it."""
+    """Renames a memory, writes it, or both. What changes nothing makes no version; only a person who writes the same
+    text again can confirm it. Of several writers that expect the same content one is answered, the others get 409, also
+    if they write the same; a request that its client repeats (`is_repeated`) may be the one that has won."""
     if content is not None:
         before = await find(connection, store_id, id)
         await check_secrets(path or before["path"], content, before["content"])
@@ -193,10 +197,12 @@ async def update(
     text = memory["content"] if content is None else content
     new_trust = memory["trust"] if content is None else trust or author.trust_in(new_path, text)
     is_same = new_path == memory["path"] and text == memory["content"]
+    if expected is not None and expected != memory["sha256"]:
+        if is_same and is_repeated and await versions.has_written(connection, memory, author, expected):
+            return memory
+        raise _stale()
     if is_same and (new_trust == memory["trust"] or new_trust != Trust.CONFIRMED):
         return memory
-    if expected is not None and expected != memory["sha256"] and not is_same:
-        raise _stale()
     if new_path != memory["path"]:
         await _check_free(connection, store["id"], new_path, but=memory["id"])
     hash, size = hash_content(text), len(text.encode())
@@ -247,7 +253,7 @@ async def share(connection: Connection, store_id: str, id: str, target: str, pat
     """Copies a memory into another store. If that has a copy of it that nobody changed since, the copy is brought up to
     date; if it has something else at the path (without one, that of the memory), 409."""
     memory = await find(connection, store_id, id)
-    path = path or str(memory["path"])
+    path = check_path(path or str(memory["path"]))  # which may be older than a rule for paths
     source = {
         "scope": str(memory["scope"]).partition(":")[0],
         "memory_store_id": memory["store_id"],
@@ -338,9 +344,10 @@ async def _check_free(connection: Connection, store_id: str, path: str, *, but: 
 
 
 def _taken(path: str, id: str) -> ApiError:
-    return ApiError(409, f"path: {path} is taken by the memory {id}.", type="memory_path_conflict_error")
+    said = f"path: {path} is taken by the memory {id}."
+    return ApiError(409, said, type="memory_path_conflict_error", headers=_FINAL)
 
 
 def _stale() -> ApiError:
     said = "The memory has another content than expected: read it again."
-    return ApiError(409, said, type="memory_precondition_failed_error")
+    return ApiError(409, said, type="memory_precondition_failed_error", headers=_FINAL)

@@ -6,8 +6,10 @@ One per session; none where memory is off. Errors are logged, and the turn conti
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,13 +22,16 @@ from reverie.memory.changes import Outcome, WriteInfo, Writer
 from reverie.memory.daily_log import reason_against_write as not_in_a_log
 from reverie.memory.evidence import gather_evidence
 from reverie.memory.gate.addresses import InferredAddresses
+from reverie.memory.lookup import absorb
 from reverie.memory.opening import open_memory
 from reverie.memory.taxonomy import Trust, is_index
 from reverie.memory.tool_writes import write_by_tool
+from reverie.memory.topic_file import decode
 from reverie.paths import memory_switch
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write, is_inside
 from reverie.permissions.rules import ToolCall
 from reverie.session.parts import SessionParts
+from reverie.storage.history.versions import FileChange
 from reverie.storage.transcript.session_log import Clock
 from reverie.tools.base import Keeper, Kept, ToolOutput
 from reverie.types import Block, JsonObject, Origin, TextBlock, ToolUseBlock
@@ -37,7 +42,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _WITHOUT_ADDRESS = frozenset({"Read", "Write", "Edit", "Glob", "Grep", "Agent", "Task", "SendMessage"})
-"""Tools that reach nothing outside. The text of a file is not an address that is used."""
+"""Tools that reach nothing outside, and write memories only through the directory. The text of a file is not an address
+that is used."""
 
 
 class MemoryCompanion(Companion):
@@ -67,8 +73,7 @@ class MemoryCompanion(Companion):
 
         def keep(data: bytes, before: bytes | None) -> Kept:
             text = data.decode("utf-8", "surrogateescape")
-            header = self._parts.log.view.header
-            if header is not None and header.flags.get("daily_log"):
+            if self._keeps_log:
                 self._refuse_outside_log(path, before, text)
             info = WriteInfo(
                 Writer.AGENT,
@@ -82,6 +87,35 @@ class MemoryCompanion(Companion):
             return kept
 
         return keep
+
+    @property
+    def _keeps_log(self) -> bool:
+        header = self._parts.log.view.header
+        return header is not None and bool(header.flags.get("daily_log"))
+
+    async def after_response(self) -> None:
+        """In daily-log mode: records what others have changed until now, so that it is not taken for a command's."""
+        if self._keeps_log:
+            await asyncio.to_thread(absorb, self.directory)
+
+    def _put_back(self) -> str:
+        """Undoes what a command has done to memory in daily-log mode, unless it only added to the log of the day."""
+        info = WriteInfo(Writer.AGENT, "Changed by a command.", session=self._parts.log.session_id)
+        version = self.directory.absorb(info) if self.directory.history.head() is not None else None
+        today, read = self._clock().astimezone().date(), self.directory.history.read
+
+        def why(change: FileChange) -> str | None:
+            before, after = (None if one is None else decode(read(one)) for one in (change.before, change.after))
+            return not_in_a_log(change.name, before, after, today)
+
+        reason = next(filter(None, map(why, version.files)), None) if version is not None else None
+        if version is None or reason is None:
+            return ""
+        made = self.directory.undo(version.id, replace(info, why="In daily-log mode nothing else is changed."))
+        names = ", ".join(change.name for change in version.files)
+        if made is not None:
+            self._emit(Notice(f"put back {names}; `reverie memory undo` brings the change again", source="memory"))
+        return f"The command changed {names}, and this was undone: {reason}."
 
     def _name_of(self, path: Path) -> str:
         return path.resolve().relative_to(self.directory.root).as_posix()
@@ -121,6 +155,9 @@ class MemoryCompanion(Companion):
 
     async def after_result(self, call: ToolUseBlock, output: ToolOutput) -> Sequence[Block]:
         """Returns what the model sees next to the result of a file tool: the age of a memory, or that it is gone."""
+        if self._keeps_log and call.name not in _WITHOUT_ADDRESS:
+            note = await asyncio.to_thread(self._put_back)
+            return (_reminder(note),) if note else ()
         path = Path(str(_input(call).get("file_path", "")))
         root = self.directory.root
         if output.is_error or not path.is_absolute() or not is_inside(str(path), root):
@@ -135,7 +172,7 @@ class MemoryCompanion(Companion):
                 note = self._written(path)
             case _:
                 return ()
-        return (TextBlock(f"<system-reminder>\n{note}\n</system-reminder>", Origin.CODE),) if note else ()
+        return (_reminder(note),) if note else ()
 
     def _written(self, path: Path) -> str:
         """Tells the user how a write ended; returns what the model should know besides."""
@@ -170,6 +207,10 @@ def writes_memory(call: ToolCall, root: Path) -> bool:
     except PermissionRefused:
         return False
     return True
+
+
+def _reminder(text: str) -> TextBlock:
+    return TextBlock(f"<system-reminder>\n{text}\n</system-reminder>", Origin.CODE)
 
 
 def _input(call: ToolUseBlock) -> JsonObject:

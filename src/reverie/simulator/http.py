@@ -90,18 +90,9 @@ def running(simulator: Simulator, port: int = 0) -> Generator[str]:
 
 
 def _server(simulator: Simulator) -> Any:
-    import uvicorn
+    from reverie.runtime.http import make_server
 
-    config = uvicorn.Config(
-        app(simulator),
-        log_level="critical",
-        access_log=False,
-        lifespan="off",
-        ws="none",
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=1,
-    )
-    return uvicorn.Server(config)
+    return make_server(app(simulator), patience_s=1, most_connections=_CONNECTIONS)
 
 
 def _with_id(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 
 
 def width(text: str) -> int:
@@ -28,6 +29,19 @@ def cut(text: str, most: int) -> str:
             break
         kept.append(char)
     return "".join(kept) + "…"
+
+
+def split_wide(word: str) -> list[str]:
+    """A word in pieces between which a line may end: scripts with wide characters write no blanks between words."""
+    if word.isascii():
+        return [word]
+    pieces = [word[:1]]
+    for before, char in pairwise(word):
+        if width(before) == width(char) == 2:
+            pieces.append(char)
+        else:
+            pieces[-1] += char
+    return pieces
 
 
 def table(

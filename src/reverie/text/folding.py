@@ -10,9 +10,9 @@ from reverie.text.patterns import late
 
 _INVISIBLE = late(
     "[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164"
-    "\\ufe00-\\ufe0e\\ufeff\\uffa0\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+    "\\ufe00-\\ufe0e\\ufeff\\uffa0\\ufff0-\\ufffb\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
 )
-_JOINERS = late("(?<=[ -~])[\\u200c\\u200d]+|[\\u200c\\u200d]+(?=[ -~])")
+_JOINERS = late("[\\u200c\\u200d]{2,}|(?<=[ -~])[\\u200c\\u200d]+|[\\u200c\\u200d]+(?=[ -~])")
 """They count only beside Latin letters: other scripts need them."""
 _SCRIPTS_WITH_MARKS_END: Final = 0x0590
 """Only Latin, Greek and Cyrillic letters lose their marks: elsewhere a mark makes another letter."""

@@ -8,6 +8,12 @@ from reverie.text.patterns import late
 
 _CONTROL = late("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
 """Control characters, line breaks among them, and halves of characters."""
+_CONTROL_IN_LINES = late("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")
+
+
+def without_hidden(text: str) -> str:
+    """The text with its lines, but without control characters and characters that nobody sees."""
+    return _CONTROL_IN_LINES.sub(" ", visible(text.replace("\r\n", "\n")))
 
 
 def one_line(text: str) -> str:

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from enum import Enum
 from pathlib import Path
@@ -22,6 +22,8 @@ from reverie.permissions.rules import NotReadOnly
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import anchor_globs
 from reverie.quick import dataclass
+from reverie.runtime.agent_above import mark_environment, mark_words
+from reverie.runtime.bounded import bounded, explain_limit
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path
@@ -51,6 +53,8 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
     inline_bytes: int = 400_000  # a larger result is never sent to a model
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     max_timeout_ms: int = MAX_TIMEOUT_MS
+    is_users: bool = False
+    """The user typed the command. Else what it starts is known as an agent's."""
 
     def is_read_only(self, given: JsonObject) -> bool:
         command = given.get("command")
@@ -61,13 +65,21 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
         if context.guarded:
             async with _guard(command, context.cwd) as (text, env):
-                return await self._run_text(text, env, seconds, context)
+                return await self._run_text(text, env, seconds, context, unasked=True)
         if self.is_read_only(given):  # a file with the name of an option must not become one
-            return await self._run_text(anchor_globs(command), make_bare_environment(), seconds, context)
+            env = make_bare_environment()
+            return await self._run_text(anchor_globs(command), env, seconds, context, unasked=True)
         return await self._run_text(command, {**os.environ, "TERM": "dumb"}, seconds, context)
 
-    async def _run_text(self, text: str, env: dict[str, str], seconds: float, context: ToolContext) -> ToolOutput:
-        running = await _RunningCommand.start(text, env, context)
+    async def _run_text(
+        self, text: str, env: dict[str, str], seconds: float, context: ToolContext, *, unasked: bool = False
+    ) -> ToolOutput:
+        words = [str(_find_shell(context.cwd)), "--noprofile", "--norc", "-c", text]
+        if unasked:
+            words = bounded(words)
+        if not self.is_users:
+            words, env = mark_words(words), mark_environment(env)
+        running = await _RunningCommand.start(words, env, context)
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
         try:
             ending = await running.wait(kept, seconds)
@@ -75,7 +87,7 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             kept.discard()
             raise
         kept.close()
-        return _make_output(kept, running.process.returncode, ending, seconds)
+        return _make_output(kept, running.process.returncode, ending, seconds, unasked)
 
 
 @asynccontextmanager
@@ -120,7 +132,7 @@ class _RunningCommand:
     pipe: asyncio.ReadTransport
 
     @staticmethod
-    async def start(command: str, env: dict[str, str], context: ToolContext) -> _RunningCommand:
+    async def start(words: Sequence[str | Path], env: dict[str, str], context: ToolContext) -> _RunningCommand:
         """Starts the command; raises UserError if that fails."""
         reading, writing = os.pipe()
         identity = os.fstat(reading)
@@ -133,7 +145,7 @@ class _RunningCommand:
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
             process = await asyncio.create_subprocess_exec(
-                *(_find_shell(context.cwd), "--noprofile", "--norc", "-c", command),
+                *words,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=asyncio.subprocess.STDOUT,
@@ -145,7 +157,7 @@ class _RunningCommand:
             if pipe:
                 pipe.close()
             if isinstance(error, OSError | ValueError):
-                raise UserError(_explain_start_error(error, command, context.cwd)) from error
+                raise UserError(_explain_start_error(error, str(words[-1]), context.cwd)) from error
             raise
         finally:
             os.close(writing)
@@ -198,7 +210,7 @@ class _RunningCommand:
         return True
 
 
-def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
+def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float, unasked: bool) -> ToolOutput:
     lines: list[str] = []
     if ending.stopped:
         limit = f" of {seconds:g} seconds (give a longer timeout if it needs one)" if ending is _Ending.TIME else ""
@@ -218,6 +230,8 @@ def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: f
         lines.append("The command finished without output.")
     if is_left and not kept.path:
         lines.append(left)
+    if unasked and (limit := explain_limit(code, text)):
+        lines.append(f"[{limit}]")
     structured: JsonObject = {"exitCode": code, "interrupted": ending.stopped}
     if kept.path:
         structured |= {"persistedOutputPath": str(kept.path), "persistedOutputSize": kept.size}

@@ -20,11 +20,16 @@ from reverie.errors import UserError
 from reverie.paths.programs import make_bare_environment, users_program
 from reverie.permissions.sensitive import COPIES, SENSITIVE_NAMES, SENSITIVE_PATHS, VARIANT_NAMES, sensitive_below
 from reverie.quick import dataclass
+from reverie.runtime.bounded import bounded
 
 TIME_LIMIT_SECONDS = 30.0
 MAX_READ_BYTES = 32 * 1024 * 1024
 _CHUNK_BYTES = 256 * 1024
 _COMPLAINT_BYTES = 4_000
+_FIRST_MATCH = [
+    *["--no-config", "--color=never", "--text", "--encoding=none", "--only-matching", "--byte-offset"],
+    *["--no-line-number", "--no-filename", "--max-count=1", "--max-columns=1"],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,7 @@ async def run_ripgrep(
     program = find_ripgrep()
     try:
         process = await asyncio.create_subprocess_exec(
-            program,
-            *options,
+            *bounded([program, *options]),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -107,9 +111,7 @@ async def run_ripgrep(
 async def find_first_match(options: list[str], data: bytes, timeout_s: float = TIME_LIMIT_SECONDS) -> int | None:
     """Returns the position of the first match in these bytes; None if there is none."""
     process = await asyncio.create_subprocess_exec(
-        find_ripgrep(),
-        *["--no-config", "--color=never", "--text", "--encoding=none", "--only-matching", "--byte-offset"],
-        *["--no-line-number", "--no-filename", "--max-count=1", "--max-columns=1", *options, "--", "-"],
+        *bounded([find_ripgrep(), *_FIRST_MATCH, *options, "--", "-"]),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

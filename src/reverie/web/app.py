@@ -231,7 +231,9 @@ class _Server:
     async def _guarded(self, request: Request, answer: Callable[[], Any], *, is_entry: bool = False) -> Response:
         try:
             if is_other_user(request.scope.get("client"), request.scope.get("server")):
-                raise _Refused("This web view belongs to another user of this machine.", 403)
+                raise _Refused(
+                    "This web view is only for its user, and the system does not say that you are this user.", 403
+                )
             if not is_entry and not (self._bearer(request) or self._access.is_cookie(self._cookie_of(request))):
                 raise _Refused(_NO_TOKEN, 401)
             if (

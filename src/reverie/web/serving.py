@@ -71,8 +71,7 @@ def find_running(home: Path) -> Running | None:
 
 def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) -> None:
     """Serves until interrupted. `tell` gets the address before the first request."""
-    import uvicorn
-
+    from reverie.runtime.http import make_server
     from reverie.web.app import create_app
     from reverie.web.rendering import warm_up
 
@@ -88,14 +87,7 @@ def serve(site: Site, listener: socket.socket, tell: Callable[[Running], None]) 
     try:
         threading.Thread(target=warm_up, daemon=True, name="warm-up").start()
         tell(running)
-        config = uvicorn.Config(
-            create_app(site, access, port),
-            log_level="critical",
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=2,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        make_server(create_app(site, access, port), patience_s=2).run(sockets=[listener])
     finally:
         with suppress(OSError, Unparsable, ValueError):
             if load_json(read_regular(path)).get("pid") == running.pid:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import shutil
 import signal
@@ -22,6 +23,7 @@ from reverie.paths import Places
 from reverie.settings import load_settings
 from tests import warm
 from tests.agents.teams import REPORTER, Event, members, team
+from tests.cli.terminal import draw
 from tests.counts import count
 
 pytestmark = pytest.mark.timeout(180)
@@ -221,6 +223,10 @@ def test_a_person_at_the_terminal_is_asked_for_a_teammate(tmp_path: Path) -> Non
     assert (tmp_path / "yes.txt").read_text() == "one"
     text = shown.decode(errors="replace")
     assert "ann: Write changes" in text and "allowed: Write yes.txt" in text
+    assert re.search(r"\x1b\[1mann\x1b\[0m +asks for a permission +", text), "a table shows what each member does"
+    left = draw(text, 80)
+    assert any(line.startswith("ann") and line.endswith("Written.") for line in left)
+    assert not [line for line in left if re.match(r"(?:lead|ann) +(?:idle|ended|asks|starting|thinking)\b.* s$", line)]
     assert answer.strip() == "That is the end of the script.", (
         "standard output holds the lead's answer and nothing else"
     )

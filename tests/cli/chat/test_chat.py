@@ -334,14 +334,14 @@ def test_always_is_saved_listed_and_removed(reverie: Command) -> None:
     call = 'call Bash {"command": "mkdir made"}\n---\nsay Over.\n---\n'
     with chat(reverie, "--model", reverie.script(call + "say Bye.\n")) as terminal:
         terminal.say("make it")
-        terminal.until("for this session, or always: Bash(mkdir:*)")
+        terminal.until("for this session, or always: Bash(mkdir made)")
         terminal.until("no ›")
         terminal.press("a")
         terminal.until("Over.")
         terminal.say("/permissions")
         terminal.until("settings.local.toml:3")
-        terminal.say("/permissions remove Bash(mkdir:*)")
-        terminal.until("Removed Bash(mkdir:*) from")
+        terminal.say("/permissions remove Bash(mkdir made)")
+        terminal.until("Removed Bash(mkdir made) from")
     assert (reverie.work / "made").is_dir()
     assert "mkdir" not in (reverie.work / ".reverie/settings.local.toml").read_text()
 

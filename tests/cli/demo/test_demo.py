@@ -7,9 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -19,16 +17,12 @@ from tests.cli.terminal import PROMPT, Terminal
 LAYERS = ("1 tool results", "3 session notes", "4 compaction", "5 extraction", "6 dreaming", "6 undone", "7 agents")
 
 
-def test_the_demo_tells_three_days_from_real_sessions_and_draws_the_same_picture_every_time(
-    reverie: Command, tmp_path: Path
-) -> None:
-    folder, pictures = tmp_path / "first", [tmp_path / "one.svg", tmp_path / "two.svg"]
+def test_the_demo_tells_three_days_from_real_sessions_and_the_same_every_time(reverie: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "first"
     folder.mkdir()
     reverie.extra["TMPDIR"] = str(folder)
     (folder / "reverie-demo-picture").mkdir()
-    began = time.monotonic()
-    shown = reverie("demo", "--svg", str(pictures[0])).stdout
-    assert time.monotonic() - began < 60
+    shown = reverie("demo").stdout
     for layer in LAYERS:
         assert f"▸ {layer}" in shown
     assert "ferry/settings.py:9: pier: int = 7" in shown
@@ -41,24 +35,20 @@ def test_the_demo_tells_three_days_from_real_sessions_and_draws_the_same_picture
     assert [path.name for path in folder.iterdir()] == ["reverie-demo-picture"], "only what is somebody else's is left"
     assert not reverie.home.exists()
     assert list(reverie.work.iterdir()) == []
-    _figures_are_those_of_the_ledger(reverie, tmp_path / "again", pictures[1])
-    picture = pictures[0].read_bytes()
-    drawn = [[re.sub(r"[\d.]+", "0", line) for line in _texts(one.read_bytes())] for one in pictures]
-    assert drawn[0] == drawn[1]
-    root = ElementTree.fromstring(picture)
-    texts = "".join(root.itertext())
-    assert "Which pier is the default?" in texts and "every byte is restored" in texts
-    assert b"http" not in picture.replace(b"http://www.w3.org/2000/svg", b""), "it needs no network"
+    again = _figures_are_those_of_the_ledger(reverie, tmp_path / "again")
+    stories = [text.partition("Played in")[0] for text in (shown, again)]
+    # The last digits of figures, and how long their bars are, depend on random ids.
+    assert len({re.sub(r"[\d.█·┊]+", "0", story) for story in stories}) == 1
 
 
-def _figures_are_those_of_the_ledger(reverie: Command, temporary: Path, picture: Path) -> None:
+def _figures_are_those_of_the_ledger(reverie: Command, temporary: Path) -> str:
     """Plays the demo again, and keeps it; the settings of the user are not read."""
     (temporary / "reverie-demo-picture").mkdir(parents=True)
     reverie.extra["TMPDIR"] = str(temporary)
     reverie.home.mkdir()
     (reverie.home / "settings.toml").write_text("this is no TOML")
     reverie.extra["REVERIE_MODEL"] = "nonsense"
-    shown = reverie("demo", "--keep", "--svg", str(picture)).stdout
+    shown = reverie("demo", "--keep").stdout
     assert "every byte is restored" in shown
     del reverie.extra["REVERIE_MODEL"]
     (folder,) = (path for path in temporary.glob("reverie-demo-*") if path.name != "reverie-demo-picture")
@@ -70,11 +60,7 @@ def _figures_are_those_of_the_ledger(reverie: Command, temporary: Path, picture:
     assert abs(float(cost[1]) - booked["cost_usd"]) < 0.002 and abs(float(cost[2]) - booked["uncached_usd"]) < 0.002
     assert f"{booked['hit_rate']:.0%} read from the cache" in shown
     assert {"monday", "tuesday"} <= set(reverie("sessions", "list").stdout.split())
-
-
-def _texts(picture: bytes) -> list[str]:
-    """What stands in a picture, without the random ids that last digits of figures depend on."""
-    return [element.text or "" for element in ElementTree.fromstring(picture).iter() if element.tag.endswith("}text")]
+    return shown
 
 
 def test_the_demo_on_a_terminal_goes_on_in_a_chat_that_knows_what_was_learnt(reverie: Command, tmp_path: Path) -> None:

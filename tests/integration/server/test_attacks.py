@@ -10,6 +10,7 @@ import json
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -98,7 +99,7 @@ def test_connections_that_send_nothing_or_little_are_closed(shared: Served) -> N
 
 def test_thousands_of_pairs_are_refused_at_once(shared: Served) -> None:
     began = time.monotonic()
-    body = {"name": "many", "metadata": {f"key {number}": "value" for number in range(50_000)}}
+    body = {"name": "many", "metadata": {f"key {number}": "value" for number in range(40_000)}}
     assert ask(shared, shared.anna, "POST", "/v1/memory_stores", body)[0] == 400
     assert time.monotonic() - began < 3
 
@@ -117,6 +118,78 @@ def test_a_small_upload_of_millions_of_records_is_refused_quickly(shared: Served
     status, answer = post(shared, "/v1/reverie/sessions", shared.anna, gzip.compress(b"{}\n" * 20_000_000, 1))
     assert status == 413 and "lines" in answer["error"]["message"]
     assert time.monotonic() - began < 15
+
+
+def _record(number: int) -> bytes:
+    said = [{"type": "text", "text": "a"}] * 9
+    return json.dumps({"type": "user", "uuid": str(number), "message": {"role": "user", "content": said}}).encode()
+
+
+UPLOADS = {
+    "many rich records": lambda: b"\n".join(map(_record, range(200_000)))[:63_000_000],
+    "one line of lists": lambda: b'{"type": "user", "message": [' + b"[]," * 5_000_000 + b"[]]}",
+    "one line of lists, for ever": lambda: b'{"type": "user", "message": [' + b"[]," * 20_000_000 + b"[]]}",
+    "one long text": lambda: b'{"type": "user", "message": {"role": "user", "content": "' + b"a" * 63_000_000 + b'"}}',
+    "wide letters": lambda: (
+        b'{"type": "user", "message": {"role": "user", "content": "' + b"\xf0\x9f\x98\x80" * 15_000_000 + b'"}}'
+    ),
+    "more than may be": lambda: b"x" * 400_000_000,
+}
+
+
+@pytest.mark.parametrize("kind", UPLOADS)
+def test_uploads_that_unpack_to_much_cost_the_server_little(served: Served, kind: str) -> None:
+    """Four at once: what they unpack to is read elsewhere, within limits, and everybody else is answered meanwhile."""
+    sent = gzip.compress(UPLOADS[kind](), 6)
+    assert len(sent) < 2_000_000
+    post(served, "/v1/reverie/sessions", served.anna, gzip.compress(_record(1)))  # what it loads late is loaded now
+    before, statuses = _peak(served), list[int]()
+    threads = [
+        threading.Thread(target=lambda: statuses.append(post(served, "/v1/reverie/sessions", served.anna, sent)[0]))
+        for _ in range(4)
+    ]
+    for one in threads:
+        one.start()
+    slowest, most_beside = 0.0, 0
+    while any(one.is_alive() for one in threads):
+        began = time.monotonic()
+        assert ask(served, "", "GET", "/healthz")[0] == 200
+        slowest, most_beside = max(slowest, time.monotonic() - began), max(most_beside, _beside(served))
+        time.sleep(0.05)
+    assert set(statuses) <= {200, 413}
+    assert _peak(served) - before < 100_000  # KB
+    assert most_beside < 700_000
+    assert slowest < 2, "seconds; it was 12.8"
+
+
+def _beside(served: Served) -> int:
+    """The memory of the processes that the server has started, in KB."""
+    total = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            if int(lines["PPid"]) == served.process.pid:
+                total += int(lines.get("VmRSS", "0 kB").split()[0])
+    return total
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'{"a":[]},', b'"",'], ids=repr)
+def test_a_body_of_a_million_values_holds_nobody_up(served: Served, unit: bytes) -> None:
+    body = b'{"content":[' + unit * (1_990_000 // len(unit)) + b"1]}"
+    store, statuses = make_store(served, served.anna, purpose="values"), list[int]()
+
+    def send() -> None:
+        statuses.append(post(served, f"/v1/memory_stores/{store}/memories", served.anna, body)[0])
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for one in threads:
+        one.start()
+    slowest = 0.0
+    while any(one.is_alive() for one in threads):
+        began = time.monotonic()
+        assert ask(served, "", "GET", "/healthz")[0] == 200
+        slowest = max(slowest, time.monotonic() - began)
+    assert set(statuses) <= {400, 413} and slowest < 1
 
 
 def test_a_text_that_takes_long_to_check_is_refused(shared: Served) -> None:

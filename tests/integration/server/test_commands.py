@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anthropic
+import psycopg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -164,14 +165,73 @@ def test_a_folder_goes_in_and_comes_out_the_same(run: Run, serve: Callable[..., 
     first = shown(run("import", str(folder), *more, "--json"))
     assert first == {"created": 4, "changed": 0, "same": 0}
     assert run("export", store, str(out)).exit_code == 0
-    assert {str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()} == files
+    exported = {str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()}
+    assert exported == {f"memories/{name[:-3]}.memory.md": data for name, data in files.items()}
+    again = client(served, served.anna).beta.memory_stores.create(name="again").id
+    assert run("import", str(out / "memories"), "--store", again, *more[2:]).exit_code == 0
+    found = client(served, served.anna).beta.memory_stores.memories.list(again, view="full").data
+    assert {one.path[1:]: one.content.encode() for one in found} == files
     assert "is not empty" in str(run("export", store, str(out)).exception)
     (folder / "a.md").write_text("other")
     assert "has another content" in str(run("import", str(folder), *more).exception)
     assert shown(run("import", str(folder), *more, "--replace", "--json")) == {"created": 0, "changed": 1, "same": 3}
     (folder / "z.md").write_text("the key is ghp_" + "a8Kd93kLmQ0zXw7RtY5uVb2Nc4Jf6Hg1Ss9P")
     assert "Nothing was imported" in str(run("import", str(folder), *more, "--replace").exception)
-    assert "not a member" in str(run("import", str(out), "--store", store, "--person", "ben", *more[4:]).exception)
+    assert "not a member" in str(
+        run("import", str(out / "memories"), "--store", store, "--person", "ben", *more[4:]).exception
+    )
+
+
+OBEYED = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "docs/CLAUDE.md",
+    "Makefile",
+    "package.json",
+    "HEAD",  # with the three others: a bare repository of git
+    "config",
+    "objects/x",
+    "refs/x",
+    "sitecustomize.py",
+)
+
+
+def test_nothing_in_an_exported_folder_has_a_name_that_a_program_obeys(
+    run: Run, serve: Callable[..., Served], dsn: str, tmp_path: Path
+) -> None:
+    """Also of memories that are older than the rule for names, or that this disk cannot have."""
+    served, out = serve(), tmp_path / "out"
+    stores = client(served, served.anna).beta.memory_stores
+    store = stores.create(name="s").id
+    for number, name in enumerate((*OBEYED, "plain.md", "a", "a.memory/b", "x" * 250, "x" * 250 + ".md")):
+        stores.memories.create(store, path=f"/{name}", content=f"{number} {name}")
+    old = {"/.git/config": "[core]\n\tfsmonitor = touch bad\n", "/.claude/settings.json": "{}", "/b/\uff0egit": ""}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for path, content in old.items():
+            memory = stores.memories.create(store, path="/new", content=content)
+            connection.execute("update reverie.memories set path = %s where id = %s", (path, memory.id))
+    done = shown(run("export", store, str(out), "--json"))
+    assert done["files"] == 15 + len(old)  # type: ignore[call-overload]
+    renamed = done["renamed"]  # type: ignore[call-overload]
+    assert set(old) < set(renamed) and {path[:10] for path in set(renamed) - set(old)} <= {
+        "/a",
+        "/a.memory/",
+        "/xxxxxxxxx",
+    }
+    assert {path: (out / renamed[path]).read_text() for path in old} == old
+    files = [one for one in out.rglob("*") if one.is_file()]
+    assert len(files) == done["files"]  # type: ignore[call-overload]
+    for one in out.rglob("*"):
+        parts = one.relative_to(out).parts
+        assert not any(part.startswith((".", "\uff0e")) for part in parts)
+        assert not one.is_file() or one.name.endswith((".memory", ".memory.md"))
+        assert one.stat().st_mode & 0o077 == 0
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    for folder in {one.parent for one in files}:
+        assert subprocess.run(["git", "status"], cwd=folder, env=env, capture_output=True).returncode == 128
+    assert not list(tmp_path.rglob("bad"))
+    said = run("export", store, str(tmp_path / "again")).output
+    assert f"{len(renamed)} memories have a hidden path" in said and "/.git/config" in said
 
 
 def test_the_first_start_needs_nothing(tmp_path: Path) -> None:

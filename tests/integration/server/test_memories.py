@@ -6,6 +6,9 @@ import asyncio
 import json
 import time
 import unicodedata
+import urllib.error
+import urllib.request
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -16,6 +19,7 @@ from urllib.parse import quote
 import anthropic
 import pytest
 
+from reverie.server.gate import hash_content
 from reverie.server.ids import new_id
 from tests.integration.server.asking import ask
 from tests.integration.server.conftest import Served, client
@@ -68,8 +72,8 @@ def test_update(served: Served, store: str) -> None:
     with pytest.raises(anthropic.ConflictError) as stale:
         memories.update(made.id, memory_store_id=store, content="3", precondition=condition)
     assert stale.value.type == "memory_precondition_failed_error"
-    done = memories.update(made.id, memory_store_id=store, content="2", path="/b/c", precondition=condition)
-    assert done == moved  # it is already what the writer wants
+    with pytest.raises(anthropic.ConflictError):  # somebody else wrote what this writer wants
+        memories.update(made.id, memory_store_id=store, content="2", path="/b/c", precondition=condition)
     condition["content_sha256"] = moved.content_sha256
     both = memories.update(made.id, memory_store_id=store, content="4", path="/b", precondition=condition, view="full")
     assert (both.path, both.content) == ("/b", "4")
@@ -251,6 +255,19 @@ def test_redaction_removes(served: Served, store: str) -> None:
                 "/" + unicodedata.normalize("NFD", "é"),
                 "/a" * 21,
                 "/" + "a" * 1_024,
+                "/.git/config",
+                "/a/.claude/settings.json",
+                "/a/.hidden.md",
+                "/...",
+                "/\uff0egit/config",  # fullwidth
+                "/\u2024git/config",  # one dot leader
+                "/\ufe52git",  # small full stop
+                "/\u2026",  # an ellipsis
+                "/\u034f.git",  # characters that a file system may ignore
+                "/\ufe0f.git",
+                "/\u3164.git",
+                "/ .git",
+                "/a\\.git",
                 7,
             )
         ),
@@ -413,3 +430,64 @@ def test_of_two_writers_with_a_precondition_one_wins(served: Served, store: str)
                 return False
 
         assert sum(pool.map(create, range(8))) == 1
+
+
+def test_of_two_writers_of_the_same_text_one_wins(served: Served, store: str) -> None:
+    """A counter: whoever has written it may count on it. The SDK repeats requests by itself."""
+    at = f"/v1/memory_stores/{store}/memories"
+    made = ask(served, served.anna, "POST", at, {"path": "/count", "content": "0"})[1]
+    counted = Counter[str]()
+
+    def count(worker: int) -> None:
+        with anthropic.Anthropic(base_url=served.url, api_key=served.anna) as sdk:
+            memories = sdk.beta.memory_stores.memories
+            for _ in range(25):
+                now = memories.retrieve(made["id"], memory_store_id=store)
+                condition = {"type": "content_sha256", "content_sha256": now.content_sha256}
+                text = str(int(now.content or "0") + 1)
+                try:
+                    memories.update(made["id"], memory_store_id=store, content=text, precondition=condition)  # type: ignore[arg-type]
+                    counted["won"] += 1
+                except anthropic.ConflictError:
+                    counted["lost"] += 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(count, range(8)))
+    assert counted["lost"] and counted["won"] + counted["lost"] == 200
+    shown = ask(served, served.anna, "GET", f"{at}/{made['id']}")[1]
+    assert (shown["content"], shown["number"]) == (str(counted["won"]), counted["won"] + 1)
+
+
+def test_a_repeated_request_is_no_second_writer(served: Served, store: str) -> None:
+    """Its first answer was lost: it has won already."""
+    at = f"/v1/memory_stores/{store}/memories"
+    made = ask(served, served.anna, "POST", at, {"path": "/a", "content": "0"})[1]
+
+    def write(token: str, content: str, before: str, retries: str = "", path: str = "/a") -> int:
+        body = {"content": content, "path": path, "precondition": {"type": "content_sha256", "content_sha256": before}}
+        request = urllib.request.Request(f"{served.url}{at}/{made['id']}", json.dumps(body).encode(), method="POST")
+        request.add_header("x-api-key", token)
+        if retries:
+            request.add_header("x-stainless-retry-count", retries)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                versions.append(json.loads(answer.read())["memory_version_id"])
+                return answer.status
+        except urllib.error.HTTPError as error:
+            assert error.code == 404 or error.headers["x-should-retry"] == "false"
+            return error.code
+
+    versions = list[str]()
+    first, other = made["content_sha256"], hash_content("other")
+    assert write(served.anna, "1", first) == 200
+    assert write(served.anna, "1", first) == 409, "somebody else with the same token"
+    assert write(served.anna, "1", first, "0") == 409
+    assert write(served.anna, "1", first, "1") == 200, "the same request"
+    assert write(served.ben, "1", first, "1") in (404, 409)
+    assert write(served.anna, "1", other, "1") == 409, "it cannot have written this"
+    assert write(served.anna, "2", first, "1") == 409
+    assert write(served.anna, "1", first, "1", path="/b") == 409
+    assert len(versions) == 2 and versions[0] == versions[1]
+    assert write(served.anna, "2", hash_content("1")) == 200
+    assert write(served.anna, "1", hash_content("2")) == 200
+    assert write(served.anna, "1", first, "1") == 409, "what it wrote is gone; this is another one"

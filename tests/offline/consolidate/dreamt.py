@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.lab.dream.score import CheckResult, score
+from bench.dream.score import CheckResult, score
 from reverie.layers.l6_dreaming.reporter import DreamOutcome
 from reverie.session import Session
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.lab.extraction.run import measure, play
-from reverie.lab.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
+from bench.extraction.run import measure, play
+from bench.extraction.score import CaseOutcome, LabelledCase, figures, read_cases
 from reverie.layers.l5_extraction.learning import directive
 from reverie.layers.l5_extraction.span import MessageSpan
 from reverie.memory.topic_file import TopicFile
@@ -335,7 +335,7 @@ def test_what_is_taken_back_in_the_next_message_is_not_kept() -> None:
 @pytest.mark.parametrize("split", ["tune", "held", "second", ""])
 def test_silence_is_better_than_junk(split: str) -> None:
     cases = [case for case in read_cases(OWN) if case.split == split]
-    found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
+    found = figures(asyncio.run(measure(cases, "embedded", 4)))
     assert found["precision"] >= 0.95 and found["dates"] >= 0.95
     assert found["negatives_clean"] >= 0.96 and found["forbidden_stored"] == 0
 
@@ -343,7 +343,7 @@ def test_silence_is_better_than_junk(split: str) -> None:
 @pytest.mark.evals
 def test_the_shared_cases_get_no_junk() -> None:
     cases = read_cases(data("extraction/extraction-dev.jsonl"))
-    found = figures(asyncio.run(measure(cases, "embedded", jobs=4)))
+    found = figures(asyncio.run(measure(cases, "embedded", 4)))
     assert found["precision"] >= 0.95 and found["dates"] >= 0.95
     assert found["negatives_clean"] >= 0.96 and found["forbidden_stored"] == 0 and found["forbidden_in_index"] == 0
 

@@ -266,3 +266,48 @@ def test_an_older_conversation_gets_the_tools_with_its_next_prefix(tmp_path: Pat
 
     model = script(tmp_path, f"{call('echo', text='late')}\n---\nsay Done.\n", "later.script")
     in_session(work, cwd=tmp_path, model=model, resume=name, overrides=ALLOWED)
+
+
+HIDDEN = [
+    *("\x1b[31m", "\x07", "\x9b31m", "\u200b", "\u200e", "\u202e", "\u2066", "\ufeff", "\u00ad", "\u2028", "\ufff9"),
+    *("\U000e0041\U000e0042\U000e007f", "\U000e0100", "\ufe00", "\u2060", "\u180e", "\u3164", "\u200d\u200c\u200d"),
+]
+
+
+def test_no_hidden_character_of_a_server_reaches_the_model(tmp_path: Path, own_home: Path) -> None:
+    evil = f"a{'b'.join(HIDDEN)}c"
+    schema = {"type": "object", "properties": {"text": {"type": "string", "description": evil}, evil: {}}}
+    tools = [{"name": "echo", "description": evil, "inputSchema": schema}]
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "tools.json").write_text(json.dumps(tools))
+    user_servers(own_home, small=entry(tmp_path / "s"))
+    play = ['call LoadTools {"names": ["mcp__small__echo"]}', call("echo", text=evil), "say Done."]
+
+    async def work(session: Session) -> None:
+        await turn(session, "go")
+        load, echo = results(session)
+        for text in (*shown(session), load.text, echo.text):
+            assert "b" in text
+            found = [char for one in HIDDEN for char in one if ord(char) > 126 or ord(char) < 32 if char in text]
+            assert not found, (found, text)
+        assert echo.text.startswith("a [31mb")
+
+    in_session(work, cwd=tmp_path, model=script(tmp_path, "\n---\n".join(play)), overrides=ALLOWED)
+
+
+def test_hidden_characters_of_every_kind_of_content_are_removed(tmp_path: Path) -> None:
+    from mcp_types import CallToolResult
+
+    from reverie.tools.mcp.results import make_output
+
+    evil = f"a{'b'.join(HIDDEN)}c"
+    link = {"type": "resource_link", "uri": "x://y", "name": evil, "description": evil}
+    inside = {"type": "resource", "resource": {"uri": "x://y", "mimeType": "text/plain", "text": evil}}
+    for given in (
+        {"content": [{"type": "text", "text": evil}, link, inside]},
+        {"content": [], "structuredContent": {evil: [evil]}},
+        {"content": [{"type": "text", "text": evil}], "isError": True},
+    ):
+        content = make_output(CallToolResult.model_validate(given), tmp_path).content
+        assert isinstance(content, str)
+        assert not {char for one in HIDDEN for char in one if ord(char) > 126 or ord(char) < 32} & set(content)

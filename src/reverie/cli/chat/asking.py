@@ -60,8 +60,6 @@ class PermissionQuestions:
     async def _show_and_ask(self, event: PermissionAsked) -> PermissionAnswer | None:
         view, given = self._chat.view, self._chat.input
         cwd = Path(event.cwd or self._chat.session.places.cwd)
-        if given.asks_in_full:
-            return await given.ask_in_full(event, cwd)
         view.say()
         view.say(f"{view.paint.warning('?')} {view.paint.bold(call_text(event.tool, event.input, cwd, columns() - 2))}")
         view.say(view.paint.dim(f"  {one_line(event.reason)}"))

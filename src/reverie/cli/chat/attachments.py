@@ -27,7 +27,7 @@ _SENT_CHARACTERS = 30_000
 
 async def run_shell(session: Session, command: str) -> tuple[str, TextBlock]:
     """Runs a command of the user. Returns its output, and the block that tells the model about it later."""
-    output = await Bash().run({"command": command}, session.tool_context)
+    output = await Bash(is_users=True).run({"command": command}, session.tool_context)
     text = output.content if isinstance(output.content, str) else ""
     if len(text) > _SENT_CHARACTERS:
         half = _SENT_CHARACTERS // 2
@@ -53,6 +53,14 @@ async def find_pictures(session: Session, blocks: Iterable[TextBlock]) -> list[I
     return found
 
 
+def shorten_paste(text: str, number: int) -> str:
+    """The mark for a pasted text; empty if it is a short line, which is shown as it is."""
+    short = text.strip("\n")
+    if len(text) <= SHORT_PASTE and "\n" not in short and printable(short) == short:
+        return ""
+    return f"[Pasted text {number}: {plural(text.count(chr(10)) + 1, 'line')}, {len(text):,} characters]"
+
+
 _MARK = re.compile(r"(\[Pasted text \d+: [\d,]+ lines?, [\d,]+ characters\])")
 
 
@@ -65,11 +73,9 @@ class Pastes:
     def take(self, data: str) -> tuple[str, bool]:
         """What to insert for a paste, and whether it is a mark. A short line is inserted as it is."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
-        short = text.strip("\n")
-        if len(text) <= SHORT_PASTE and "\n" not in short and printable(short) == short:
-            return short, False
-        lines = plural(text.count("\n") + 1, "line")
-        mark = f"[Pasted text {len(self._texts) + 1}: {lines}, {len(text):,} characters]"
+        mark = shorten_paste(text, len(self._texts) + 1)
+        if not mark:
+            return text.strip("\n"), False
         self._texts[mark] = text
         return mark, True
 

@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     "printf 'Which port is used?\\n/cost\\n' | reverie chat",
 )
 @click.command("chat")
-@click.option("--full-screen", is_flag=True, help="Use the whole screen: blocks that fold, dialogs, search.")
-@click.option("--mouse", is_flag=True, help="With --full-screen: click and scroll with the mouse.")
 @click.option("--theme", type=click.Choice(["terminal", "light"]), help="Colours for a light background.")
 @session_options
 @click.option("--plain", is_flag=True, help="For screen readers: whole lines, words instead of symbols, no colour.")
-def command(full_screen: bool, mouse: bool, theme: str | None, plain: bool, **options: Any) -> int:
+def command(theme: str | None, plain: bool, **options: Any) -> int:
     """Talk to the agent in this folder.
 
     Enter sends the message; while the agent works, it waits. Esc stops the agent, Ctrl-C twice or Ctrl-D leaves. A
@@ -43,18 +41,12 @@ def command(full_screen: bool, mouse: bool, theme: str | None, plain: bool, **op
     from reverie.cli.event_loop import run_async
     from reverie.settings.loading import is_simple_terminal
 
-    if full_screen and plain:
-        raise click.UsageError("--full-screen and --plain cannot be given together.")
     wanted = make_opening(**options)
     if can_ask():
         from reverie.cli.trust import ask_once
 
         ask_once(wanted.cwd)
     plain |= is_simple_terminal()
-    if full_screen and can_ask() and not plain:
-        from reverie.cli.full_screen.run import run_full_screen
-
-        return run_async(lambda signals: run_full_screen(signals, wanted, mouse=mouse, theme=theme))
     return run_async(lambda signals: _chat(signals, wanted, plain=plain, theme=theme))
 
 

@@ -75,10 +75,10 @@ async def _help(chat: Chat, _rest: str) -> None:
     rows = [(command.usage, command.help) for command in COMMANDS.values()]
     rows += [(one_line(one.usage, 60), one_line(one.description, 80)) for one in own]
     view = chat.view
-    view.say_all([*explain(rows, view.paint, view.columns), "", *explain(KEYS, view.paint, view.columns)])
+    view.say_all([*_explain(rows, view.paint, view.columns), "", *_explain(KEYS, view.paint, view.columns)])
 
 
-def explain(rows: Iterable[tuple[str, str]], paint: Paint, columns: int) -> Iterator[str]:
+def _explain(rows: Iterable[tuple[str, str]], paint: Paint, columns: int) -> Iterator[str]:
     """Names beside their explanations; a long name, or every name in a narrow terminal, has a line of its own."""
     wide = min(columns, 100)
     left = 30 if wide >= 70 else 4

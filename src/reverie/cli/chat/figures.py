@@ -23,7 +23,7 @@ _CELLS = 8  # of the window meter
 
 @dataclass(frozen=True, slots=True)
 class StatusFigures:
-    """What both screens show about a session. Costs are in US dollars; None if no model that was used has a price."""
+    """What the chat shows about its session. Costs are in US dollars; None if no model that was used has a price."""
 
     model: str
     used: int

@@ -10,7 +10,7 @@ from reverie.cli.output import Paint, plural
 from reverie.cli.screen import STYLE
 from reverie.cli.tool_lines import call_text
 from reverie.events import Event, ThinkingStreamed, ToolFinished, ToolStarted
-from reverie.text.columns import cut, width
+from reverie.text.columns import cut, split_wide, width
 from reverie.text.patterns import late
 from reverie.types import Json, JsonObject
 
@@ -93,11 +93,12 @@ def fold_words(line: str, columns: int) -> list[str]:
             now += part
         elif part.isspace():
             gap += part
-        elif part:
-            if used > len(indent) and used + len(gap) + width(part) > columns:
-                lines.append(now)
-                now, used, gap = indent, len(indent), ""
-            now, used, gap = now + gap + part, used + len(gap) + width(part), ""
+        else:
+            for piece in split_wide(part):
+                if used > len(indent) and used + len(gap) + width(piece) > columns:
+                    lines.append(now)
+                    now, used, gap = indent, len(indent), ""
+                now, used, gap = now + gap + piece, used + len(gap) + width(piece), ""
     return [*lines, now]
 
 

@@ -19,7 +19,6 @@ from reverie.connect.acp.markdown import code
 from reverie.events import Event
 from reverie.instructions.commands import list_shown
 from reverie.session.session import Session
-from reverie.storage.transcript.view import Entry
 from reverie.types import TextBlock
 
 _OF_THE_EDITOR = {
@@ -77,10 +76,6 @@ class MessageOutput:
     def add_wait(self, duration: float) -> None: ...
 
     def user_message(self, text: str) -> None: ...
-
-    def recall(self, entries: Sequence[Entry]) -> bool:
-        del entries
-        return False
 
     def begin(self) -> None: ...
 

@@ -8,10 +8,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from reverie.cli.diff_preview import Pages
-from reverie.events import PermissionAsked
 from reverie.origins import split_material
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.quick import dataclass
@@ -52,19 +50,6 @@ class PickRow:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActList:
-    """A list whose rows can be removed or ended. `act` does that and says what it did; `about` tells more of a row."""
-
-    title: str
-    rows: Callable[[], Sequence[PickRow]]
-    verb: str
-    act: Callable[[str], str]
-    about: Callable[[str], Sequence[str]] = lambda _value: ()
-    every: float | None = None
-    """Seconds after which the rows are read again."""
-
-
 class ChatInput(ABC):
     """The input of a chat. The methods here are for an input without a user."""
 
@@ -72,9 +57,6 @@ class ChatInput(ABC):
     """Whether a user can be asked."""
     in_words = False
     """Whether words are used instead of symbols, for screen readers."""
-
-    asks_in_full = False
-    """Whether it asks about a tool call with `ask_in_full`, which shows the call too."""
 
     @abstractmethod
     async def next(self) -> Said | None:
@@ -99,11 +81,6 @@ class ChatInput(ABC):
         """
         del lasting, pages, show
         return PermissionAnswer.deny("No user can be asked.")
-
-    async def ask_in_full(self, event: PermissionAsked, cwd: Path) -> PermissionAnswer | None:
-        """Shows the whole call and asks about it; None as the answer stops the turn."""
-        del event, cwd
-        return None
 
     def put(self, text: str) -> None:
         """Offers a text as the next message, if the user has not begun one."""
@@ -135,11 +112,6 @@ class ChatInput(ABC):
         """Lets the user choose one row with the arrow keys and by typing; its value, or None. Without a user, None."""
         del title, rows
         return None
-
-    async def manage(self, listed: ActList) -> bool:
-        """Shows a list until the user closes it; False if this input has no place for one."""
-        del listed
-        return False
 
 
 async def edit_message(given: ChatInput, text: str) -> str:

@@ -19,9 +19,10 @@ from reverie.cli.chat.attachments import find_pictures, run_shell
 from reverie.cli.chat.commands import COMMANDS, command_in, completions
 from reverie.cli.chat.figures import StatusFigures
 from reverie.cli.chat.folding import KeptOutputs, fold_lines
-from reverie.cli.chat.greeting import greet, recap
+from reverie.cli.chat.greeting import greet
 from reverie.cli.chat.input import TWICE_S, ChatInput, PickRow, Said
 from reverie.cli.chat.output import ChatOutput
+from reverie.cli.chat.recap import recap
 from reverie.cli.event_loop import CommandSignals
 from reverie.cli.output import columns, plural
 from reverie.cli.run_view import RunView, TextView
@@ -81,7 +82,7 @@ class Chat:
         self._signals.cancel = self.interrupt
         self._signals.closing = lambda: self.session.closing
         if given.interactive:
-            greet(self.session, self.view, in_words=given.in_words)
+            greet(self)
         self.session.listen(self._show_between_turns)
         reading = asyncio.create_task(self._read(given)) if given.interactive else None
         try:
@@ -323,7 +324,7 @@ class Chat:
         await self.close()
         self.session = other
         self.session.listen(self._show_between_turns)
-        recap(self.session, self.view, in_words=self.input.in_words)
+        recap(self)
 
     async def close(self) -> None:
         """Ends the session and waits for its background work."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from reverie.cli.output import Paint
 from reverie.cli.screen import STYLE, printable
-from reverie.text.columns import width
+from reverie.text.columns import split_wide, width
 from reverie.text.patterns import late
 
 _MAY_BE_MARKER = late(r"\s*(?:[-*+>#|`~_=\s]{0,8}|\d{1,4}[.)]?\s?)")
@@ -211,6 +211,8 @@ class MarkdownStream:
             self._end_word()
             self._word = " "
             return
+        if not char.isascii() and self._word and len(split_wide(self._word[-1] + char)) > 1:
+            self._end_word()
         self._word += char
         if len(self._word) >= self._columns:  # longer than a line: the terminal breaks it
             self._end_word(goes_on=True)

@@ -1,4 +1,4 @@
-"""What the chat shows itself on: the line mode (`view.py`) and the full screen implement this.
+"""What the chat shows itself on: lines on a terminal (`view.py`), or a message in an editor (`in_editor.py`).
 
 Text that comes from a model, a tool or a file is data: an implementation shows its control characters, and never
 interprets it as markup.
@@ -6,12 +6,11 @@ interprets it as markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 from reverie.cli.output import Paint
 from reverie.events import Event
-from reverie.storage.transcript.view import Entry
 
 
 class ChatOutput(Protocol):
@@ -53,10 +52,6 @@ class ChatOutput(Protocol):
 
     def user_message(self, text: str) -> None:
         """Shows a message of the user where its turn begins. Long pastes are marks in `text`."""
-        ...
-
-    def recall(self, entries: Sequence[Entry]) -> bool:
-        """Shows all of a conversation that is continued; False if it does not."""
         ...
 
     def begin(self) -> None:

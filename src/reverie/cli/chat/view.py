@@ -6,9 +6,8 @@ Knows events and the terminal, not the session. The chat asks permission questio
 from __future__ import annotations
 
 import sys
-import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from reverie import events
@@ -19,10 +18,15 @@ from reverie.cli.output import Paint, columns, format_seconds, plural, wrap_hang
 from reverie.cli.run_view import end_reason, retry_line
 from reverie.cli.screen import printable
 from reverie.cli.tool_lines import call_text, result_line
-from reverie.storage.transcript.view import Entry
 from reverie.types import Json
 
 _MARKS = {"info": "·", "warning": "!", "error": "✗"}
+
+
+def message_lines(text: str, paint: Paint, columns: int) -> list[str]:
+    """A message of the user, in lines that fit."""
+    first, *rest = [part for line in printable(text).split("\n") for part in fold_words(f"  {line}", columns)]
+    return [f"{paint.bold(paint.accent('›'))} {first[2:]}", *rest]
 
 
 class ChatView:
@@ -46,14 +50,7 @@ class ChatView:
         return columns()
 
     def user_message(self, text: str) -> None:
-        room = max(10, self.columns - 3)
-        first, *rest = [
-            part
-            for line in printable(text).split("\n")
-            for part in (textwrap.wrap(line, room, drop_whitespace=False) if len(line) > room else [line])
-        ]
-        self.say(f"{self.paint.bold(self.paint.accent('›'))} {first}")
-        self.say_all(f"  {line}" for line in rest)
+        self.say_all(message_lines(text, self.paint, self.columns - 1))
 
     def _write(self, text: str) -> None:
         sys.stdout.write(text)  # not stored: an open prompt replaces standard output
@@ -97,10 +94,6 @@ class ChatView:
 
     def _settle(self) -> None:
         self._stream.finish()
-
-    def recall(self, entries: Sequence[Entry]) -> bool:
-        del entries
-        return False  # what was said is in the terminal's scrollback, or `sessions show` has it
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 

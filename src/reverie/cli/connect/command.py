@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.connect.shown import confirm_changes, diff_lines
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, exact, get_paint, plural, say, say_all, warn
@@ -56,6 +57,7 @@ def _scope_options(function: Any) -> Any:
     "reverie connect zed --print",
     "reverie connect --status",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["status"] or given["dry_run"] or given["only_print"])
 @click.command("connect")
 @_AGENT
 @_scope_options

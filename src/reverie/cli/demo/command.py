@@ -17,17 +17,15 @@ from reverie.cli.options import examples
 
 if TYPE_CHECKING:
     from reverie.cli.demo.story import DemoRun
-    from reverie.cli.demo.view import DemoView
     from reverie.cli.event_loop import CommandSignals
 
 
-@examples("reverie demo", "reverie demo --keep", "reverie demo --svg demo.svg")
+@examples("reverie demo", "reverie demo --keep")
 @click.command("demo")
 @click.option("--keep", is_flag=True, help="Keep the folder with project, memory and transcripts, and print its path.")
-@click.option("--svg", type=click.Path(path_type=Path, dir_okay=False), help="Also write an animated picture.")
 @click.option("--no-chat", is_flag=True, help="Do not open a chat after the demo.")
 @click.option("--fast", is_flag=True, help="Do not type or pause on the terminal; show each line at once.")
-def command(keep: bool, svg: Path | None, no_chat: bool, fast: bool) -> int:
+def command(keep: bool, no_chat: bool, fast: bool) -> int:
     """Show a demo: three days of work with an agent, without an API key or a network.
 
     The offline mind answers: built-in rules instead of a model. A large result goes to disk, notes appear, the window
@@ -41,54 +39,44 @@ def command(keep: bool, svg: Path | None, no_chat: bool, fast: bool) -> int:
 
     from reverie.cli.event_loop import run_async
     from reverie.cli.output import can_ask
-    from reverie.regular_files import refuse_special
 
-    if svg is not None:
-        refuse_special(svg)
     # The name has a fixed length: paths are part of the prompts and change the figures.
     folder = Path(tempfile.mkdtemp(prefix="reverie-demo-")).resolve()
     if not keep:
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # at the end no thread writes there any more
-    code = run_async(lambda signals: _play(signals, folder, keep, svg, fast))
-    if code == 0 and not no_chat and svg is None and can_ask():
+    code = run_async(lambda signals: _play(signals, folder, keep, fast))
+    if code == 0 and not no_chat and can_ask():
         _open_chat(folder)
     return code
 
 
-async def _play(signals: CommandSignals, folder: Path, keep: bool, svg: Path | None, fast: bool) -> int:
+async def _play(signals: CommandSignals, folder: Path, keep: bool, fast: bool) -> int:
     from reverie.cli.demo.metered_model import PRICED_AS, WINDOW, write_catalogue
     from reverie.cli.demo.project import write_project
     from reverie.cli.demo.story import DemoRun, play
-    from reverie.cli.demo.view import DemoView
-    from reverie.cli.output import Paint, columns, get_paint
+    from reverie.cli.demo.view import COLUMNS, DemoView
+    from reverie.cli.output import format_seconds, get_paint, line_width
     from reverie.models.catalogue import Catalogue
     from reverie.settings import load_settings
     from reverie.simulator import Meter
 
     began = time.monotonic()
-    project = folder / "ferry-times"
-    project.mkdir()
-    write_project(project)
     catalogue = write_catalogue(folder)
     overrides = {"catalogue.files": [str(catalogue)]}
+    project = write_project(folder)
     settings = load_settings(project, env=_env(folder), overrides=overrides, managed_dir=folder / "managed")
-    on_terminal = svg is None and sys.stdout.isatty()
-    view = DemoView(Paint(False) if svg else get_paint(), live=on_terminal and not fast)
-    if on_terminal:
-        view.columns = min(view.columns, columns())
-    run = DemoRun(folder, settings, view, signals, Meter(Catalogue.load((catalogue,))))
-    view.line(("Reverie", "bold"), (": a memory for agents. No key, no network: the offline mind answers.", ""))
-    view.line((f"Window: {WINDOW // 1000}k tokens. Cost: as {PRICED_AS} would bill the same requests.", "dim"))
+    view = DemoView(get_paint(), sys.stdout.isatty() and not fast, min(COLUMNS, line_width()))
+    run = DemoRun(project, settings, view, signals, Meter(Catalogue.load((catalogue,))))
+    view.line(f"{view.paint.bold('Reverie')}: a memory for agents. No key, no network: the offline mind answers.")
+    view.line(view.paint.dim(f"Window: {WINDOW // 1000}k tokens. Cost: as {PRICED_AS} would bill the same requests."))
     view.gap(0.8)
     await play(run)
-    _show_totals(run, view)
-    if svg is not None:
-        from reverie.cli.demo.view import draw_animation
-
-        svg.parent.mkdir(parents=True, exist_ok=True)
-        svg.write_text(draw_animation(view.shown), encoding="utf-8")
-        click.echo(f"Drawn: {svg}")
-    _show_ending(run, time.monotonic() - began, keep)
+    _show_bill(run)
+    view.line(f"Played in {format_seconds(time.monotonic() - began)} in {folder if keep else 'a temporary folder'}.")
+    if keep:
+        click.echo(f"  REVERIE_HOME={folder / 'home'} reverie sessions list --cwd {project}")
+    else:
+        view.line("--keep keeps it. Your turn: run `reverie chat` in one of your projects.")
     return 0
 
 
@@ -97,35 +85,18 @@ def _env(folder: Path) -> dict[str, str]:
     return {"HOME": str(folder), "REVERIE_HOME": str(folder / "home")}
 
 
-def _show_totals(run: DemoRun, view: DemoView) -> None:
-    from reverie.cli.output import format_tokens, plural
+def _show_bill(run: DemoRun) -> None:
+    from reverie.cli.output import format_tokens
     from reverie.context.ledger import total
 
-    beside = [one for one in run.entries if one.purpose != "main"]
-    whole = run.totals
-    counts = ((run.sessions, "session"), (run.turns, "turn"), (run.calls, "call"))
-    view.title("The ledger", ", ".join(plural(*count) for count in counts))
-    of_main = len(run.entries) - len(beside)
-    view.entry("requests", f"{of_main} of the conversation, {len(beside)} of its forks")
-    view.entry("prompts", f"{format_tokens(whole.usage.prompt)} tokens, {whole.hit_rate:.0%} read from the cache")
-    view.entry("forks", f"{total(beside).hit_rate:.0%} of their prompts came from the conversation's cache")
-    view.entry("cost", f"${whole.cost:.3f} with the cache, ${whole.uncached:.3f} without it", "bold")
-    if run.spared:
-        kept = ", ".join(f"{layer} {format_tokens(count)}" for layer, count in sorted(run.spared.items()))
-        view.entry("kept out", f"tokens that layers kept out of later requests: {kept}")
+    view, whole = run.view, total(run.entries)
+    forks = [entry for entry in run.entries if entry.purpose != "main"]
+    view.title("The ledger", "all requests of the three days")
+    view.line(f"  requests    {len(run.entries) - len(forks)} of the conversation, {len(forks)} of its forks")
+    view.line(f"  prompts     {format_tokens(whole.usage.prompt)} tokens, {whole.hit_rate:.0%} read from the cache")
+    view.line(f"  forks       {total(forks).hit_rate:.0%} of their prompts came from the conversation's cache")
+    view.line(f"  cost        ${whole.cost:.3f} with the cache, ${whole.uncached:.3f} without it")
     view.gap()
-
-
-def _show_ending(run: DemoRun, took: float, keep: bool) -> None:
-    from reverie.cli.output import format_seconds
-
-    if keep:
-        click.echo(f"Played in {format_seconds(took)}. Kept: {run.folder}")
-        click.echo(f"  REVERIE_HOME={run.folder / 'home'} reverie sessions list --cwd {run.project}")
-        click.echo(f"  transcript: {run.transcript}")
-    else:
-        click.echo(f"Played in {format_seconds(took)} in a temporary folder; --keep keeps it.")
-        click.echo("Your turn: run `reverie chat` in one of your projects.")
 
 
 def _open_chat(folder: Path) -> None:

@@ -45,24 +45,20 @@ def write_catalogue(folder: Path) -> Path:
     return path
 
 
-class MeteredModel:
+class MeteredModel(EmbeddedModel):
     """The offline mind with costs. `now` returns the time for the cache, in seconds."""
 
     def __init__(self, meter: Meter, now: Callable[[], float]) -> None:
-        self._mind = EmbeddedModel()
+        super().__init__()
         self._meter = meter
         self._now = now
-
-    @property
-    def name(self) -> str:
-        return self._mind.name
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(cache_markers=True, ttls=("5m",), images=False, output_schema=True)
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        async with aclosing(self._mind.stream(request)) as events:
+        async with aclosing(super().stream(request)) as events:
             async for event in events:
                 if isinstance(event, Finished):
                     said = event.response
@@ -70,6 +66,3 @@ class MeteredModel:
                     usage = self._meter.bill(wire.body(request), self._now(), output_tokens=output).usage
                     event = Finished(replace(said, usage=usage, raw_usage=usage.wire()))
                 yield event
-
-    async def close(self) -> None:
-        await self._mind.close()

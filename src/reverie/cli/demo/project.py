@@ -1,35 +1,11 @@
-"""The small project of `reverie demo`: a timetable server of a ferry, its data and its logs."""
+"""The small project of `reverie demo`: the timetable of a ferry, its data and its logs, and what the user pastes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 _FILES = {
-    "README.md": """# Ferry times
-
-A small server for the timetable of one ferry. `python -m ferry` starts it.
-""",
-    "AGENTS.md": """# For whoever works here
-
-- The harbour office wants every change of the timetable a week ahead.
-""",
-    "ferry/__main__.py": """from ferry.server import serve
-from ferry.settings import load
-
-serve(load("settings.toml"))
-""",
-    "ferry/server.py": '''"""Answers one question: when does the next ferry leave?"""
-
-from http.server import ThreadingHTTPServer
-
-from ferry.settings import Settings
-from ferry.times import Handler
-
-
-def serve(settings: Settings) -> None:
-    """Listens on the port of the settings until it is stopped."""
-    ThreadingHTTPServer(("127.0.0.1", settings.port), Handler).serve_forever()
-''',
+    "AGENTS.md": "# For whoever works here\n\n- The harbour office wants every change of the timetable a week ahead.\n",
     "ferry/settings.py": '''"""What can be set, and its defaults."""
 
 from dataclasses import dataclass
@@ -39,38 +15,16 @@ from dataclasses import dataclass
 class Settings:
     port: int = 8410
     pier: int = 7
-
-
-def load(path: str) -> Settings:
-    return Settings()
 ''',
-    "ferry/times.py": '''"""The timetable, by the clock at the pier."""
-
-from http.server import BaseHTTPRequestHandler
-
-HOURS = (6, 9, 12, 15, 18, 21)
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(repr(HOURS).encode())
-''',
+    "ferry/times.py": '"""The timetable, by the clock at the pier."""\n\nHOURS = (6, 9, 12, 15, 18, 21)\n',
 }
-_EVENTS = {
-    1: "fog bank over the sound, all departures held for forty minutes",
-    2: "bow thruster vibrates above 70 percent, reported to the yard",
-    3: "gangway two replaced, the old one is kept for spares",
-    4: "ice on the slipway, passengers boarded by the side door",
-    5: "radio channel changed to 14 until the mast is mended",
-    6: "dry dock booked at Lindholm for the winter overhaul",
+NEWS = {
+    1: ("fog", "fog bank over the sound, all departures held for forty minutes"),
+    2: ("the bow thruster", "bow thruster vibrates above 70 percent, reported to the yard"),
+    3: ("the gangway", "gangway two replaced, the old one is kept for spares"),
+    4: ("ice", "ice on the slipway, passengers boarded by the side door"),
 }
-"""The one event in the log of each day."""
-
-
-NEWS = {1: "fog", 2: "the bow thruster", 3: "the gangway", 4: "ice", 5: "the radio", 6: "dry dock"}
-"""How the question about each event calls it."""
+"""The one event in the log of each day: how a question calls it, and what the log says."""
 
 OLDER_MEMORIES = {
     "feedback_clock.md": """---
@@ -97,33 +51,31 @@ OLDER_LINES = """- [Times in the 24-hour clock](feedback_clock.md) — always us
 """Memories from before the story; the file of the last line does not exist."""
 
 
-def write_project(folder: Path) -> None:
-    """Writes the project's files into `folder`."""
-    files = {**_FILES, "data/departures.csv": _departures(), **{f"logs/day-{day}.log": _log(day) for day in _EVENTS}}
-    for name, text in files.items():
-        path = folder / name
+def write_project(folder: Path) -> Path:
+    """Writes the project into `folder` and returns its own folder."""
+    logs = {f"logs/day-{day}.log": _log(day, event) for day, (_, event) in NEWS.items()}
+    for name, text in {**_FILES, "data/departures.csv": _departures(), **logs}.items():
+        path = folder / "ferry-times" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    return folder / "ferry-times"
 
 
 def _departures() -> str:
     rows = [
-        f"2026-{month:02}-{day:02},{hour:02}:00,{(month * 31 + day * 7 + hour) % 90},{'no' if hour % 6 else 'yes'}"
-        for month in range(1, 13)
-        for day in range(1, 29)
-        for hour in (6, 9, 12, 15, 18, 21)
+        f"2026-{n // 168 + 1:02}-{n // 6 % 28 + 1:02},{6 + n % 6 * 3:02}:00,{n * 7 % 90},{'no' if n % 2 else 'yes'}"
+        for n in range(2_016)
     ]
     return "\n".join(["day,hour,booked,cars", *rows]) + "\n"
 
 
-def _log(day: int) -> str:
+def _log(day: int, event: str) -> str:
     """Two hundred lines of routine, and one event."""
     lines = [
         f"{6 + n // 13:02}:{n % 13 * 4 + 2:02} wind {n * day % 9 + 2} m/s, sea {n % 4}, speed {8 + n % 5} kn, all well"
         for n in range(190)
     ]
-    lines.insert(97, f"13:{day + 20} NOTE {_EVENTS[day]}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines[:97], f"13:{day + 20} NOTE {event}", *lines[97:]]) + "\n"
 
 
 def diary(half: int) -> str:
@@ -135,5 +87,4 @@ def diary(half: int) -> str:
         f"lamp {day % 6 + 1} on the breakwater was {'lit' if day % 3 else 'dark'}."
         for day in range(4 + 10 * half, 14 + 10 * half)
     ]
-    watches = ("First", "Second", "Third", "Fourth", "Fifth")
-    return "\n".join(f"{watch} watch. {text}" for watch in watches for text in days * 4)
+    return "\n".join(f"{watch} watch. {text}" for watch in ("First", "Second", "Third") for text in days * 6)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.memory.opening import open_memory_in, show_in_browser, version_json, with_memory
 from reverie.cli.options import examples, folder_options, web_option
 from reverie.cli.output import answer, get_paint, show_progress, warn
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @examples(
     "reverie dream", "reverie dream --now", "reverie dream --dry-run", "reverie dream review", "reverie dream undo"
 )
+@agents_may(AgentsMay.ALL)
 @click.group("dream", invoke_without_command=True)
 @click.option("--now", is_flag=True, help="Dream even if no dream is due.")
 @click.option("--dry-run", is_flag=True, help="Dream and show the changes, but do not save them.")
@@ -106,6 +108,7 @@ def _show_event(event: Any, *, quiet: bool) -> None:
 
 
 @examples("reverie dream status --json")
+@agents_may(AgentsMay.ALL)
 @command.command("status")
 @with_memory
 def status_command(as_json: bool, memory: OpenedMemory) -> None:
@@ -123,6 +126,7 @@ def status_command(as_json: bool, memory: OpenedMemory) -> None:
 
 
 @examples("reverie dream log -n 5")
+@agents_may(AgentsMay.ALL)
 @command.command("log")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many dreams.")
 @with_memory
@@ -140,6 +144,7 @@ def log_command(limit: int, as_json: bool, memory: OpenedMemory) -> None:
 
 
 @examples("reverie dream review", "reverie dream review 3f2a", "reverie dream review --web")
+@agents_may(AgentsMay.ALL)
 @command.command("review")
 @click.argument("id", required=False, default="")
 @web_option
@@ -220,6 +225,7 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
 
 
 @examples("reverie dream kill")
+@agents_may(AgentsMay.ALL)
 @command.command("kill")
 @with_memory
 def kill_command(as_json: bool, memory: OpenedMemory) -> None:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reverie.cli.below_agent import text_origin
 from reverie.cli.memory.opening import TYPES, file_names, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import (
     answer,
     can_ask,
     get_paint,
-    has_terminal,
     say,
     say_all,
     warn,
@@ -125,7 +125,7 @@ def add_command(
 
 def _read_text(words: tuple[str, ...]) -> tuple[str, Origin]:
     if words and words != ("-",):
-        return " ".join(words), Origin.TYPED if has_terminal() else Origin.ENTERED
+        return " ".join(words), text_origin()
     if sys.stdin.isatty():
         raise UserError('Say what to remember: reverie remember "…".')
     return sys.stdin.buffer.read().decode("utf-8", "replace"), Origin.PIPED
@@ -151,6 +151,10 @@ def _remember(
 ) -> None:
     from reverie.memory.gate.saving import save_text
 
+    if text_origin() is Origin.MODEL:
+        _remember_for_agent(memory, text, kind, name, as_json)
+        return
+
     def choose(near: Related, note: Note) -> Choice:
         if always_new:
             return "new"
@@ -175,6 +179,20 @@ def _remember(
         if saved.version is not None and (inferred := explain_inferred(info)):
             say(get_paint().dim(f"{inferred} Confirm it: reverie memory inferred"))
         say_all(undo_hint(saved.version))
+
+
+def _remember_for_agent(memory: OpenedMemory, text: str, kind: str | None, name: str, as_json: bool) -> None:
+    """Saves a text as an agent's note, or lets it wait in the inbox, as for an agent that has a tool for it."""
+    from dataclasses import asdict
+
+    from reverie.library.writing import remember
+
+    by = "`reverie remember` of an agent"
+    saved = remember(memory, text, kind, name, Origin.MODEL.value, (), notes=True, by=by)
+    did = f"It waits in the inbox ({saved.waiting})." if saved.action == "held" else f"{saved.name}: {saved.action}."
+    answer(as_json, asdict(saved), f"{did} An agent started this, so these are not the user's words.")
+    if saved.note and not as_json:
+        say(saved.note)
 
 
 def _ask_choice(near: Related, note: Note) -> Choice:

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 import click
 
 from reverie.cli.app import CommandEntry, Commands
+from reverie.cli.below_agent import AgentsMay
 from reverie.cli.options import examples
+
+_ALL, _AS_MODEL, _NOTHING = AgentsMay.ALL, AgentsMay.AS_MODEL, AgentsMay.NOTHING
 
 
 class MemoryCommands(Commands):
@@ -15,30 +18,50 @@ class MemoryCommands(Commands):
 
     kind = "command `reverie memory`"
     entries: Mapping[str, CommandEntry] = {
-        "list": CommandEntry("memory.listing:list_command", "List memories."),
-        "show": CommandEntry("memory.listing:show_command", "Show a memory, or an earlier version of it."),
-        "search": CommandEntry("memory.listing:search_command", "Find words in memories."),
-        "add": CommandEntry("memory.change:add_command", "Add a memory: a sentence, a file, or in your editor."),
-        "edit": CommandEntry("memory.change:edit_command", "Edit a memory in your editor."),
-        "forget": CommandEntry("memory.forget:forget_command", "Forget a memory. It can be restored."),
-        "check": CommandEntry("memory.check:command", "Find problems and repair them."),
-        "log": CommandEntry("memory.history:log_command", "List versions: when, who, why."),
-        "diff": CommandEntry("memory.history:diff_command", "Show what a version changed."),
-        "undo": CommandEntry("memory.history:undo_command", "Undo one version."),
-        "restore": CommandEntry("memory.history:restore_command", "Restore a file from an earlier version."),
-        "purge": CommandEntry("memory.purge:command", "Remove a secret from all files of Reverie."),
-        "inbox": CommandEntry("memory.inbox:command", "Accept or reject memories that wait for your decision."),
-        "inferred": CommandEntry("memory.inbox:inferred_command", "Confirm or reject inferred statements."),
-        "import": CommandEntry("memory.imports:import_command", "Import memories and notes."),
-        "sync": CommandEntry(
-            "memory.imports:sync_command", "Exchange memories with others and your other machines now."
+        "list": CommandEntry("memory.listing:list_command", "List memories.", _ALL),
+        "show": CommandEntry(
+            "memory.listing:show_command", "Show a memory, or an earlier version of it.", AgentsMay.ALL
         ),
-        "share": CommandEntry("memory.store:share_command", "Share a memory with your project, team or organisation."),
-        "unshare": CommandEntry("memory.store:unshare_command", "Make a shared memory private again."),
-        "store": CommandEntry("memory.store:store_command", "Show the memory server and the last sync."),
-        "login": CommandEntry("memory.store:login_command", "Use a memory server: give its token once."),
-        "logout": CommandEntry("memory.store:logout_command", "Remove the token of a memory server."),
-        "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is."),
+        "search": CommandEntry("memory.listing:search_command", "Find words in memories.", _ALL),
+        "add": CommandEntry(
+            "memory.change:add_command", "Add a memory: a sentence, a file, or in your editor.", AgentsMay.AS_MODEL
+        ),
+        "edit": CommandEntry("memory.change:edit_command", "Edit a memory in your editor.", _NOTHING),
+        "forget": CommandEntry(
+            "memory.forget:forget_command", "Forget a memory. It can be restored.", AgentsMay.AS_MODEL
+        ),
+        "check": CommandEntry("memory.check:command", "Find problems and repair them.", _ALL),
+        "log": CommandEntry("memory.history:log_command", "List versions: when, who, why.", _ALL),
+        "diff": CommandEntry("memory.history:diff_command", "Show what a version changed.", _ALL),
+        "undo": CommandEntry("memory.history:undo_command", "Undo one version.", _AS_MODEL),
+        "restore": CommandEntry(
+            "memory.history:restore_command", "Restore a file from an earlier version.", AgentsMay.NOTHING
+        ),
+        "purge": CommandEntry("memory.purge:command", "Remove a secret from all files of Reverie.", _NOTHING),
+        "inbox": CommandEntry(
+            "memory.inbox:command", "Accept or reject memories that wait for your decision.", AgentsMay.NOTHING
+        ),
+        "inferred": CommandEntry(
+            "memory.inbox:inferred_command", "Confirm or reject inferred statements.", AgentsMay.NOTHING
+        ),
+        "import": CommandEntry("memory.imports:import_command", "Import memories and notes.", _NOTHING),
+        "sync": CommandEntry(
+            "memory.imports:sync_command", "Exchange memories with others and your other machines now.", AgentsMay.ALL
+        ),
+        "share": CommandEntry(
+            "memory.store:share_command", "Share a memory with your project, team or organisation.", AgentsMay.NOTHING
+        ),
+        "unshare": CommandEntry(
+            "memory.store:unshare_command", "Make a shared memory private again.", AgentsMay.NOTHING
+        ),
+        "store": CommandEntry("memory.store:store_command", "Show the memory server and the last sync.", _ALL),
+        "login": CommandEntry(
+            "memory.store:login_command", "Use a memory server: give its token once.", AgentsMay.NOTHING
+        ),
+        "logout": CommandEntry(
+            "memory.store:logout_command", "Remove the token of a memory server.", AgentsMay.NOTHING
+        ),
+        "path": CommandEntry("memory.listing:path_command", "Print where the memory directory is.", _ALL),
     }
 
 

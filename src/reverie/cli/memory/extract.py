@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, folder_options, load_places
 from reverie.cli.output import answer, can_ask, one_line, plural, say, say_all, show_progress, warn
 from reverie.errors import UserError
@@ -24,6 +25,7 @@ from reverie.settings import Settings
     "reverie extract ~/.claude/projects/-home-me-shop --model anthropic:claude-haiku-4-5",
     "reverie extract --new --dry-run",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["dry_run"] or (given["new"] and not given["paths"]))
 @click.command("extract")
 @click.argument("paths", metavar="[TRANSCRIPT]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--new", is_flag=True, help="Learn from all followed sessions what was not learnt yet.")

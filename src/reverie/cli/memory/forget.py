@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reverie.cli.below_agent import text_origin
 from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, say, warn
 from reverie.errors import ReverieError, UserError
 from reverie.memory.changes import WriteInfo, Writer
 from reverie.text.columns import cut
+from reverie.types import Origin
 
 if TYPE_CHECKING:
     from reverie.memory.gate.saving import MemoryMatch
@@ -38,6 +40,9 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     """
     from reverie.memory.gate.saving import forget_file
 
+    if text_origin() is Origin.MODEL:
+        _forget_for_agent(memory, " ".join(text), as_json)
+        return
     name = _choose_to_forget(memory, " ".join(text), yes=yes, quiet=as_json)
     forgotten = forget_file(memory, name, WriteInfo(Writer.USER, "Asked for with `reverie forget`."))
     result = {
@@ -50,6 +55,15 @@ def forget_command(text: tuple[str, ...], yes: bool, as_json: bool, memory: Open
     answer(as_json, result, f"Forgot {get_paint().accent(name)}.", *hints)
     if forgotten.also_in and not as_json:
         warn(f"{', '.join(forgotten.also_in)} says much the same.")
+
+
+def _forget_for_agent(memory: OpenedMemory, words: str, as_json: bool) -> None:
+    from reverie.library.writing import forget
+
+    done = forget(memory, words, Origin.MODEL.value, by="`reverie forget` of an agent")
+    result = {"forgotten": done.name if done.undo else None, "waiting": done.waiting or None, "note": done.note or None}
+    said = f"Forgot {done.name}." if done.undo else f"{done.name} stays until the user decides."
+    answer(as_json, result, said, *filter(None, [done.note]))
 
 
 def _choose_to_forget(memory: OpenedMemory, given: str, *, yes: bool, quiet: bool) -> str:

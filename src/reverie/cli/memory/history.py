@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from reverie.cli.below_agent import refuse_agent
 from reverie.cli.memory.opening import file_names, undo_hint, version_json, with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import (
@@ -111,6 +112,8 @@ def undo_command(version: str, as_json: bool, memory: OpenedMemory) -> None:
     """
     absorb(memory.directory)
     found = memory.directory.history.find(version)
+    if found.info.writer != Writer.AGENT:
+        refuse_agent(f"Undoing {found.short}, which no agent has written,")
     made = memory.directory.undo(found.id, WriteInfo(Writer.USER, "Asked for with `reverie memory undo`."))
     text = f"Undone: {one_line(found.info.subject)} ({found.short})."
     verbs = {"add": "restored", "remove": "removed", "change": "changed"}

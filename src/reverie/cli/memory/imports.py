@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.memory.opening import undo_hint, version_json, with_memory, with_memory_here
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, columns, get_paint, one_line, plural, say, say_all, say_dim, warn
@@ -24,6 +25,7 @@ from reverie.text.columns import cut
     "reverie memory import ~/.claude/projects/-home-me-app/memory --dry-run",
     "reverie memory import ../old-app/.claude/memory ~/notes/app.md",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["dry_run"])
 @click.command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Only show what would be imported.")

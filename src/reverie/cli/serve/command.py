@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import cwd_option, examples, load_places
 from reverie.cli.output import say_all, warn
 from reverie.cli.serve.accounts import people, projects, teams
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _WORKERS_HELP = "Processes that serve; one that ends is started again."
 _HOST_HELP = "Address to listen on; others than loopback need a certificate, --behind-proxy or --insecure."
+_PROXY_HELP = "The address that a reverse proxy connects from; it does TLS and names the client. Repeatable."
 _RATE_HELP = "Requests per second and token, per process; 0: no limit."
 _LOG_HELP = "What is written to standard error, as lines of JSON without contents."
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -35,11 +37,12 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 @examples(
     "reverie serve",
-    "reverie serve --dsn-file /etc/reverie/dsn --workers 4 --behind-proxy",
+    "reverie serve --dsn-file /etc/reverie/dsn --workers 4 --behind-proxy 127.0.0.1",
     "reverie serve people add ann",
     "reverie serve tokens add ann --days 90",
     "reverie serve backup memory.dump",
 )
+@agents_may(AgentsMay.ALL)
 @click.group("serve", invoke_without_command=True)
 @dsn_options
 @click.option("--port", type=click.IntRange(0, 65_535), default=8_791, show_default=True, help="Port to listen on.")
@@ -47,7 +50,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help=_WORKERS_HELP)
 @click.option("--ssl-certfile", type=_FILE, help="A certificate (PEM): the server speaks HTTPS.")
 @click.option("--ssl-keyfile", type=_FILE, help="The key of the certificate.")
-@click.option("--behind-proxy", is_flag=True, help="A reverse proxy in front does TLS and names the client.")
+@click.option("--behind-proxy", "proxies", multiple=True, metavar="ADDRESS", help=_PROXY_HELP)
 @click.option("--insecure", is_flag=True, help="Listen on other addresses without TLS: tokens can be read on the way.")
 @click.option("--rate", type=click.FloatRange(0), default=1_000, show_default=True, help=_RATE_HELP)
 @click.option("--log", type=click.Choice(["errors", "requests"]), default="errors", show_default=True, help=_LOG_HELP)
@@ -121,7 +124,7 @@ def _options(cwd: Path, chosen: dict[str, Any], figures: Path | None) -> Options
     return Options(
         rate=chosen["rate"],
         logs_requests=chosen["log"] == "requests",
-        behind_proxy=chosen["behind_proxy"],
+        proxies=chosen["proxies"],
         certificate=chosen["ssl_certfile"],
         key=chosen["ssl_keyfile"],
         open_encoder=open_encoder,
@@ -133,8 +136,11 @@ def _check_reach(chosen: dict[str, Any]) -> None:
     """Tokens and memories cross the network: without TLS only on purpose."""
     import ssl
 
+    from reverie.runtime.http import check_proxy
     from reverie.runtime.loopback import is_here
 
+    for proxy in chosen["proxies"]:
+        check_proxy(proxy)
     host, certificate = str(chosen["host"]), chosen["ssl_certfile"]
     if chosen["ssl_keyfile"] and not certificate:
         raise UserError("--ssl-keyfile is the key of a certificate: give --ssl-certfile too.")
@@ -144,11 +150,11 @@ def _check_reach(chosen: dict[str, Any]) -> None:
         except (OSError, ValueError) as error:
             raise UserError(f"{certificate} cannot be used as a certificate with its key: {error}.") from error
         return
-    if is_here(f"[{host}]" if ":" in host else host) or chosen["behind_proxy"]:
+    if is_here(f"[{host}]" if ":" in host else host) or chosen["proxies"]:
         return
     if not chosen["insecure"]:
         raise UserError(
             f"{host} can be reached from other machines, and without TLS everybody on the way reads tokens and "
-            "memories: give --ssl-certfile, or say --behind-proxy if a reverse proxy does TLS, or --insecure."
+            "memories: give --ssl-certfile, or say --behind-proxy ADDRESS if a reverse proxy does TLS, or --insecure."
         )
     warn("Without TLS everybody on the way can read tokens and memories.")

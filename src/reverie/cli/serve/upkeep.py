@@ -12,10 +12,12 @@ from reverie.cli.output import answer, format_size, plural
 from reverie.cli.serve.asked import Asked, options
 from reverie.cli.serve.opening import Where, database_options, find_database, started, this_user, with_database
 from reverie.errors import UserError
+from reverie.text.cutting import shorten
 
 if TYPE_CHECKING:
     from reverie.server.database import Database
 
+_LONGEST, _MOST_SHOWN = 100, 20
 _NEW = click.Path(path_type=Path, dir_okay=False)
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
@@ -127,15 +129,22 @@ async def _count(database: Database) -> dict[str, int]:
 def export(store: str, folder: Path, dsn: str, dsn_file: Path | None, cwd: Path, as_json: bool) -> None:
     """Write the memories of STORE to FOLDER.
 
-    Each memory is one file, with the same bytes. The folder is new or empty. `reverie serve stores` lists the stores.
+    Each memory is one file in FOLDER/memories, with the same bytes and `.memory` in its name, so that no program obeys
+    it by its name. The folder is new or empty. `reverie serve stores` lists the stores.
     """
     from reverie.server.operation.folders import export_store
 
     where = find_database(cwd, dsn, dsn_file)
-    found = with_database(where, lambda database: export_store(database, store, folder, this_user()))
-    answer(
-        as_json, {"store": store, "folder": str(folder), "files": found}, f"Wrote {plural(found, 'file')} to {folder}."
-    )
+    done = with_database(where, lambda database: export_store(database, store, folder, this_user()))
+    lines = [f"Wrote {plural(done.files, 'file')} to {folder}."]
+    if done.renamed:
+        what = plural(len(done.renamed), "memory has", "memories have")
+        lines.append(
+            f"{what} a hidden path, or one that this disk cannot have, and another name here (--json lists all):"
+        )
+        lines += [f"  {shorten(path, _LONGEST)} → {file}" for path, file in list(done.renamed.items())[:_MOST_SHOWN]]
+    shown = {"store": store, "folder": str(folder), "files": done.files, "renamed": dict(done.renamed)}
+    answer(as_json, shown, *lines)
 
 
 @examples("reverie serve import shop-memory --store memstore_01kq… --person ann")

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from reverie.cli.below_agent import AgentsMay, agents_may
 from reverie.cli.options import (
     cwd_option,
     examples,
@@ -64,6 +65,7 @@ _ID_SHOWN = 8
 
 
 @examples("reverie sessions list", "reverie sessions show last", "reverie sessions delete 3f2a --yes")
+@agents_may(AgentsMay.ALL)
 @click.group("sessions")
 def command() -> None:
     """List, show and delete conversations; copy those of Claude Code, Codex and pi.
@@ -78,6 +80,7 @@ def command() -> None:
     "reverie sessions list --all --limit 20",
     "reverie sessions list --json | jq -r '.sessions[].id'",
 )
+@agents_may(AgentsMay.ALL)
 @command.command("list")
 @click.option("-a", "--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="Show only the newest N.", metavar="N")
@@ -163,6 +166,7 @@ def _find(wanted: str, cwd: Path) -> SessionInfo:
     "reverie sessions show last --json | jq .type",
     "reverie sessions show 3f2a --web",
 )
+@agents_may(AgentsMay.ALL)
 @command.command("show")
 @session_choice()
 @click.option("--full", is_flag=True, help="Also show tool results, thinking, and what Reverie added (e.g. memories).")
@@ -206,6 +210,7 @@ def _show_paged(text: str, paint: Paint) -> None:
 
 
 @examples('grep -c tool_use "$(reverie sessions path last)"')
+@agents_may(AgentsMay.ALL)
 @command.command("path")
 @session_choice()
 @folder_options

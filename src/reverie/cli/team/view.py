@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from reverie.agents.messages.structured import mark_cut_off
 from reverie.agents.team.team_file import TeamPlan
 from reverie.cli.diff_preview import Pages, preview
-from reverie.cli.output import columns, one_line, pad, paint_for, plural
-from reverie.cli.screen import clean, printable, raw_stream
+from reverie.cli.output import columns, one_line, pad, paint_for, plural, table
+from reverie.cli.screen import HOLD, SHOW, clean, erase_rows, printable, raw_stream
 from reverie.cli.tool_lines import call_text
 from reverie.permissions.patterns import make_rule
 from reverie.permissions.rules import ToolCall
@@ -25,11 +26,8 @@ from reverie.quick import dataclass
 from reverie.text.columns import cut
 from reverie.types import JsonObject
 
-if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.table import Table
-
 Answer = Callable[[str, bool, bool], Awaitable[None]]
+_REDRAW_S = 0.25
 _WORDS = {"y": "yes", "a": "always", "m": "more", "n": "no"}
 
 
@@ -97,30 +95,21 @@ class TextTeamView(TeamView):
         self._doing: dict[str, tuple[str, float]] = {name: ("starting", time.monotonic()) for name in self._names}
         self._answer_text = ""
         self._paint = paint_for(sys.stderr)
-        self._live: Live | None = None
+        self._rows = 0  # of the table on the terminal
+        self._next_draw: asyncio.TimerHandle | None = None
         self._answer: Answer | None = None
         self._questions: list[_Question] = []
 
     def __enter__(self) -> TextTeamView:
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(
-                get_renderable=self._table,
-                console=Console(file=raw_stream(sys.stderr)),  # it draws the screen itself: see `_line`, `_table`
-                transient=True,
-                refresh_per_second=4,
-                redirect_stdout=False,
-                redirect_stderr=False,
-            )
-            self._live.start()
+            self._refresh()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        if self._next_draw is not None:
+            self._next_draw.cancel()
+            self._next_draw = None
+            self._draw([])
         if self._answer is not None:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         if self._answer_text:
@@ -218,24 +207,31 @@ class TextTeamView(TeamView):
         self._doing[name] = (what, time.monotonic())
 
     def _line(self, text: str) -> None:
-        if self._live is None:
+        if self._next_draw is None:
             print(text, file=sys.stderr, flush=True)
         else:
-            from rich.text import Text
+            self._draw(self._table(), above=f"{text}\n")
 
-            self._live.console.print(Text.from_ansi(clean(text)), soft_wrap=True)
+    def _refresh(self) -> None:
+        self._next_draw = asyncio.get_running_loop().call_later(_REDRAW_S, self._refresh)
+        self._draw(self._table())
 
-    def _table(self) -> Table:
-        from rich.table import Table
-        from rich.text import Text
+    def _draw(self, lines: Sequence[str], above: str = "") -> None:
+        """Replaces the table, below a finished line; in one write, so that nothing flickers."""
+        text = clean(above + "".join(f"{line}\n" for line in lines))
+        terminal = raw_stream(sys.stderr)
+        terminal.write(f"{HOLD}{erase_rows(self._rows)}{text}{SHOW}")
+        terminal.flush()
+        self._rows = len(lines)
 
-        table = Table.grid(padding=(0, 2))
+    def _table(self) -> list[str]:
+        """One line per member, and only as many as the terminal has rows for."""
+        rows = list[tuple[str, str, str]]()
         for name in self._names:
             what, since = self._doing[name]
             busy = what not in ("idle", "ended", "failed")
             took = f"{time.monotonic() - since:.0f} s" if busy else ""
+            style = self._paint.bold if busy else self._paint.dim
             shown = cut(one_line(what), max(20, columns() - self._wide - 12))
-            table.add_row(
-                Text(one_line(name), "bold" if busy else "dim"), Text(shown, "" if busy else "dim"), Text(took, "dim")
-            )
-        return table
+            rows.append((style(one_line(name)), shown if busy else self._paint.dim(shown), self._paint.dim(took)))
+        return list(table(rows))[: max(1, shutil.get_terminal_size().lines - 2)]

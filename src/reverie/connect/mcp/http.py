@@ -58,14 +58,7 @@ def app(server: MemoryServer, token: str) -> App:
 
 async def serve_http(server: MemoryServer, listener: socket.socket, token: str) -> None:
     """Serves until it is ended."""
-    import uvicorn
+    from reverie.runtime.http import make_server
 
-    config = uvicorn.Config(
-        app(server, token),  # type: ignore[arg-type]
-        log_level="critical",
-        access_log=False,
-        ws="none",
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=1,
-    )
-    await uvicorn.Server(config).serve(sockets=[listener])
+    served = make_server(app(server, token), patience_s=1, has_lifespan=True, most_connections=_CONNECTIONS)
+    await served.serve(sockets=[listener])

@@ -6,21 +6,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from typing import TypeAlias
 
+from reverie.cli.output import show_progress
 from reverie.errors import UserError
 from reverie.lab.replay.policies import OTHERS, OURS
 from reverie.lab.replay.recorded import RecordedSession
 from reverie.lab.replay.run import PolicyOutcome
 from reverie.quick import dataclass
 from reverie.simulator.errors import ApiError
-from reverie.text.columns import table
 
-columns = partial(table, right=range(1, 99))
 _TIE = 1e-9
-
-Progress: TypeAlias = Callable[[int, int, str], None]
-"""Gets the number of sessions that are done, the number of all, and the last name, or why it is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +50,6 @@ def measure_each(
     measure: Callable[[RecordedSession], SessionCosts],
     *,
     done_to: str,
-    progress: Progress = lambda _done, _all, _name: None,
 ) -> list[SessionCosts]:
     """Measures every session. Those with messages that no server accepts are left out; UserError if none is left.
     `done_to`: what was to be done to them, for that error."""
@@ -65,7 +59,9 @@ def measure_each(
             done.append(one)
         else:
             refused.append(f"{session.name} is left out: {one}")
-        progress(len(done) + len(refused), len(sessions), refused[-1] if isinstance(one, str) else session.name)
+        count, name = len(done) + len(refused), refused[-1] if isinstance(one, str) else session.name
+        ends = isinstance(one, str) or count == len(sessions)
+        show_progress(f"{done_to} {count} of {len(sessions)}: {name[:90]:<36}", ends_line=ends)
     if not done:
         raise UserError(f"None of the sessions can be {done_to}; {refused[0]}.")
     return done

@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 from reverie.errors import UserError
-from reverie.lab.scratch import find_recordings
+from reverie.lab.recordings import find_recordings
 from reverie.models.catalogue import Catalogue, ModelFacts
 from reverie.models.window import OUTPUT_RESERVE, Thresholds, thresholds
+from reverie.moments import parse_time
 from reverie.quick import dataclass
 from reverie.storage.transcript.chain import conversation
 from reverie.storage.transcript.records import SessionHeader
@@ -107,10 +107,8 @@ def _is_left_out(record: Record, message: Message) -> bool:
 
 def _seconds(timestamp: str | None) -> float:
     """The time of a record; 0 if it has none, so that there is no pause."""
-    try:
-        return datetime.fromisoformat(timestamp or "").timestamp()
-    except ValueError:
-        return 0.0
+    moment = parse_time(timestamp)
+    return moment.timestamp() if moment is not None else 0.0
 
 
 PREFIX_TOKENS = 8_000

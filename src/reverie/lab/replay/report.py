@@ -2,32 +2,109 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reverie.errors import ReverieError
-from reverie.lab.replay.bound import foresight, lower_bound
-from reverie.lab.replay.costs import Progress, SessionCosts, columns, measure_each, totals
-from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy
-from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession, load_session
-from reverie.lab.replay.run import PolicyOutcome, replay
-from reverie.lab.replay.uses import needs_of
-from reverie.simulator.errors import ApiError
+import click
 
-_COSTS = ("policy", "cost", "USD", "of cached", "read", "breaks", "unannounced", "cleared", "again", "regret", "best")
-_FILLED = ("policy", "over window", "compactions", "no model", "stopped", "note updates", "notes")
+from reverie.lab.measurement import Result, Table, dollars, measurement, named, paths_argument, ratio, share
+from reverie.lab.replay.bound import foresight, lower_bound
+from reverie.lab.replay.costs import SessionCosts, measure_each, totals
+from reverie.lab.replay.plot import check_plot, draw
+from reverie.lab.replay.policies import BASELINE, OTHERS, OURS, POLICIES, Policy, choose_policies
+from reverie.lab.replay.recorded import PREFIX_TOKENS, TTL, WINDOW, RecordedSession, check_room, load
+from reverie.lab.replay.run import PolicyOutcome
+from reverie.lab.replay.run import replay as replay_under
+from reverie.lab.replay.uses import needs_of
+
+_COSTS = (
+    "policy",
+    "cost",
+    dollars("cost_usd", "USD"),
+    ratio("ratio_to_cached", "of cached"),
+    share("cache_read_share", "read"),
+    "announced_breaks",
+    "unannounced_breaks",
+    "cleared_tokens",
+    "read_back",
+    "regret",
+    "cheapest_on",
+)
+_FULL = (
+    "policy",
+    "over_window",
+    "compactions",
+    "compactions_without_model",
+    "stopped_by_breaker",
+    "notes_updates",
+    "notes_cost",
+)
 _SHOWN = 40
 """Sessions in the table; the figures are of all of them."""
 _WORDS = (
-    "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. again: results "
-    "read again. regret: paid for that. best: sessions on which it is cheapest. over window: requests that would not "
-    "have fitted. no model: compactions without a model. stopped: sessions in which a breaker ended auto-compaction. "
-    "notes: the part of the cost for them, as a share of cached. reverie-1m: in a window of a million tokens."
+    "cost: tokens of fresh input, output included. read: share of the prompt read from the cache. read back: results "
+    "read again. regret: paid for that. cheapest on: sessions, among ours and those of others. over window: requests "
+    "that would not have fitted. stopped by breaker: sessions in which a breaker ended auto-compaction. reverie-1m: in "
+    "a window of a million tokens."
 )
+
+
+@measurement(
+    "reverie lab replay ~/.claude/projects",
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --policy reverie --plot costs.png",
+    "reverie lab replay ~/.claude/projects/my-project/*.jsonl --window 64000",
+)
+@paths_argument
+@click.option("--policy", "names", metavar="NAME", multiple=True, help="Only this policy. Repeatable.")
+@click.option(
+    "--prefix-tokens",
+    default=PREFIX_TOKENS,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="The size of the system prompt and the tools, in tokens.",
+)
+@click.option("--window", default=WINDOW, show_default=True, type=click.IntRange(min=8_000), help="Window in tokens.")
+@click.option(
+    "--plot", "picture", metavar="FILE", type=click.Path(path_type=Path), help="Also write a chart (.png, .svg)."
+)
+def replay(
+    paths: tuple[Path, ...], names: tuple[str, ...], prefix_tokens: int, window: int, picture: Path | None
+) -> Result:
+    """Replay recorded sessions and compare what different context policies cost.
+
+    A policy decides what stays in a request and what is cleared or summarised. Each request is prepared as in a real
+    session, with a clock that shows the time at which it was recorded, and the simulator computes its cost. If a policy
+    removes content that the session needs later, the cost of reading it again is added: one more request per result.
+    Notes and summaries are part of the cost. A small --window shows what happens when the window is full. PATH is a
+    transcript, or a folder: then all transcripts in it and below it are replayed.
+
+    \b
+    Policies:
+      resend     send everything again, without a cache
+      cached     prompt caching alone: nothing is removed, and the window has no limit
+      summarise  when the window is full, a plain summary replaces the conversation
+      langchain  LangChain's ContextEditingMiddleware with its defaults, if it is installed
+      server     the server of the model clears old tool results (context_management)
+      time       layer 2, but it clears old tool results only after a pause of an hour
+      economic   layer 2: it clears old tool results when that saves money, or after such a pause
+      summary    layer 4 alone: a summary, with facts from the conversation next to it
+      notes      layers 3 and 4: notes of a model (notes.cadence = reference) replace the old part
+      reverie    layers 1 to 4 with their defaults
+      reverie-1m the same in a window of a million tokens, whatever --window says
+    """
+    policies = choose_policies(names)
+    check_room(prefix_tokens, window)
+    if picture is not None:
+        check_plot(picture)
+    sessions = load(paths)
+    left_out = "" if names or "langchain" in [one.name for one in policies] else " (without langchain: not installed)"
+    click.echo(f"replaying {len(sessions)} sessions under {len(policies)} policies{left_out}", err=True)
+    done = replay_all(sessions, policies, prefix_tokens=prefix_tokens, window=window)
+    if picture is not None:
+        draw(done, picture)
+    return report(done, prefix_tokens, window)
 
 
 def replay_all(
@@ -36,74 +113,24 @@ def replay_all(
     *,
     prefix_tokens: int = PREFIX_TOKENS,
     window: int = WINDOW,
-    progress: Progress = lambda _done, _all, _name: None,
 ) -> list[SessionCosts]:
-    """Replays every session under every policy. `progress` gets the number done, the total and the last name.
-
-    Sessions with messages that no server accepts are left out. UserError if none is left.
-    """
-    measure = partial(_replay_session, names=[p.name for p in policies], prefix_tokens=prefix_tokens, window=window)
-    return measure_each(sessions, measure, done_to="replayed", progress=progress)
+    """Replays every session under every policy. Sessions with messages that no server accepts are left out. UserError
+    if none is left."""
+    measure = partial(replay_session, names=[p.name for p in policies], prefix_tokens=prefix_tokens, window=window)
+    return measure_each(sessions, measure, done_to="replayed")
 
 
-def replay_file(
-    path: Path, names: Sequence[str], prefix_tokens: int, window: int, on_policy: Callable[[str], None]
-) -> SessionCosts | str:
-    """The costs of the session in a file, or why it is left out. `on_policy` hears of each policy that is done."""
-    try:
-        session = load_session(path)
-        if not session.rounds:
-            return "it has no recorded answer"
-        return _replay_session(session, names, prefix_tokens, window, on_policy)
-    except (ApiError, ReverieError) as error:
-        return str(error)
-
-
-class RunningTotals:
-    """The totals of the sessions so far. Adding one costs the same, however many there are."""
-
-    def __init__(self) -> None:
-        self.sessions = 0
-        self._paid = dict[str, PolicyOutcome]()
-        self._cheapest = Counter[str]()
-        self._bound = 0.0
-
-    def add(self, one: SessionCosts) -> None:
-        self.sessions += 1
-        self._cheapest.update(one.cheapest)
-        self._bound += one.bound
-        for name, outcome in one.outcomes.items():
-            known = self._paid.get(name)
-            self._paid[name] = replace(
-                PolicyOutcome.sum([*([known] if known else []), outcome]), by_round=[], breaks=[]
-            )
-
-    def to_json(self) -> dict[str, Any]:
-        """The same figures per policy as in `summary`."""
-        baseline = self._paid[BASELINE].cost
-        return {
-            "policies": {
-                name: {**total.figures(baseline), "cheapest_on": self._cheapest[name]}
-                for name, total in self._paid.items()
-            },
-            "sessions": self.sessions,
-            "lower_bound_to_cached": round(self._bound / baseline, 4),
-        }
-
-
-def _replay_session(
+def replay_session(
     session: RecordedSession,
     names: Sequence[str],
     prefix_tokens: int,
     window: int,
-    on_policy: Callable[[str], None] = lambda _name: None,
 ) -> SessionCosts:
+    """One session under these policies."""
     needs = needs_of(session)
 
     def under(policy: Policy) -> PolicyOutcome:
-        outcome = replay(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
-        on_policy(policy.name)
-        return outcome
+        return replay_under(session, needs, policy, prefix_tokens=prefix_tokens, window=window)
 
     outcomes = {name: under(POLICIES[name]) for name in names}
     ahead = under(foresight(session, needs))
@@ -111,38 +138,53 @@ def _replay_session(
     return SessionCosts.of(session, outcomes, bound, ahead.cost)
 
 
-def summary(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> dict[str, Any]:
-    """The figures for programs. Costs are in tokens of fresh input, including output."""
+def report(done: Sequence[SessionCosts], prefix_tokens: int = PREFIX_TOKENS, window: int = WINDOW) -> Result:
+    """The costs of all sessions, in tokens of fresh input, including output."""
     paid = totals(done)
-    baseline = paid[BASELINE].cost
-    found: dict[str, Any] = {
-        "policies": {
-            name: {**total.figures(baseline), "cheapest_on": sum(name in each.cheapest for each in done)}
-            for name, total in paid.items()
-        },
-        "sessions": [session_figures(each) for each in done],
+    baseline, bound = paid[BASELINE].cost, sum(each.bound for each in done)
+    ahead = sum(each.foresight for each in done)
+    policies = {
+        name: {**total.figures(baseline), "cheapest_on": sum(name in each.cheapest for each in done)}
+        for name, total in paid.items()
+    }
+    sessions = [session_figures(each) for each in done]
+    figures: dict[str, Any] = {
+        "policies": policies,
+        "sessions": sessions,
         "setting": {"prefix_tokens": prefix_tokens, "window": window, "ttl": TTL, "sessions": len(done)},
         "all_knowing": {
-            "lower_bound": round(sum(each.bound for each in done)),
-            "lower_bound_to_cached": round(sum(each.bound for each in done) / baseline, 4),
-            "same_rule_with_foresight": round(sum(each.foresight for each in done)),
-            "same_rule_with_foresight_to_cached": round(sum(each.foresight for each in done) / baseline, 4),
+            "lower_bound": round(bound),
+            "lower_bound_to_cached": bound / baseline,
+            "same_rule_with_foresight": round(ahead),
+            "same_rule_with_foresight_to_cached": ahead / baseline,
         },
     }
+    notes = [f"… and {len(done) - _SHOWN} shorter sessions."] if len(done) > _SHOWN else []
     if OURS in paid:
-        ours = paid[OURS].cost
-        found["all_knowing"]["reverie_over_lower_bound"] = round(ours / sum(each.bound for each in done), 4)
-        found["cheapest_share"] = round(sum(OURS in each.cheapest for each in done) / len(done), 4)
-        found["halves"] = [_ratio(done[start::2]) for start in (0, 1) if done[start::2]]
-        found["cheapest_share_with_notes"] = found["cheapest_share"]
-        for other in ("langchain", "summarise"):
-            if other in paid:
-                found[f"ratio_to_{other}"] = round(ours / paid[other].cost, 4)
-    return found
+        ours, won = paid[OURS].cost, policies[OURS]["cheapest_on"]
+        figures["all_knowing"]["reverie_over_lower_bound"] = ours / bound
+        figures["cheapest_share"] = figures["cheapest_share_with_notes"] = won / len(done)
+        figures["halves"] = [_ratio(done[start::2]) for start in (0, 1) if done[start::2]]
+        figures |= {f"ratio_to_{name}": ours / paid[name].cost for name in ("langchain", "summarise") if name in paid}
+        others = ", ".join(name for name in paid if name in OTHERS)
+        notes.append(f"{OURS} costs no more than {others} on {won} of {len(done)} sessions.")
+    notes.append(
+        f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
+        f"the economic rule pays {ahead / baseline:.3f} if it knows the future."
+    )
+    longest = sorted(sessions, key=lambda one: -one["rounds"])[:_SHOWN]
+    shares = [ratio(f"policies.{name}.ratio_to_cached", name) for name in paid]
+    rows = named(policies, "policy")
+    tables = (
+        Table(longest, ("session", "rounds", *shares, "lower_bound", "cheapest")),
+        Table(rows, _COSTS),
+        Table(rows, _FULL),
+    )
+    return Result(figures, (*tables, *notes, _WORDS))
 
 
 def _ratio(done: Sequence[SessionCosts]) -> float:
-    return round(sum(e.outcomes[OURS].cost for e in done) / sum(e.outcomes[BASELINE].cost for e in done), 4)
+    return sum(e.outcomes[OURS].cost for e in done) / sum(e.outcomes[BASELINE].cost for e in done)
 
 
 def session_figures(each: SessionCosts) -> dict[str, Any]:
@@ -156,51 +198,3 @@ def session_figures(each: SessionCosts) -> dict[str, Any]:
         "lower_bound": round(each.bound),
         "policies": {name: outcome.figures(baseline) for name, outcome in each.outcomes.items()},
     }
-
-
-def table(done: Sequence[SessionCosts]) -> str:
-    """The figures for people: one line per session with costs as shares of `cached`, then one line per policy."""
-    paid = totals(done)
-    baseline, bound = paid[BASELINE].cost, sum(each.bound for each in done)
-    ahead = sum(each.foresight for each in done)
-    longest = sorted(done, key=lambda one: -one.rounds)
-    lines = [
-        *columns([("session", "rounds", *paid, "bound"), *map(_paid, longest[:_SHOWN])]),
-        *([f"… and {len(done) - _SHOWN} shorter sessions."] if len(done) > _SHOWN else []),
-        "",
-        *columns([_COSTS, *(_cost_row(name, total, baseline, done) for name, total in paid.items())]),
-        "",
-        *columns([_FILLED, *(_window_row(name, total, baseline) for name, total in paid.items())]),
-    ]
-    if OURS in paid:
-        won = sum(OURS in each.cheapest for each in done)
-        others = ", ".join(name for name in paid if name in OTHERS)
-        lines += ["", f"{OURS} costs no more than {others} on {won} of {len(done)} sessions."]
-    lines += [
-        "",
-        f"No policy can pay less than {bound / baseline:.3f} of cached (every use known, every clear free); "
-        f"the economic rule pays {ahead / baseline:.3f} if it knows the future.",
-        _WORDS,
-        "* cheapest on this session, among ours and those of others.",
-    ]
-    return "\n".join(lines)
-
-
-def _paid(each: SessionCosts) -> tuple[str, ...]:
-    base, best = each.outcomes[BASELINE].cost, each.cheapest
-    shares = (f"{one.cost / base:.3f}{'*' if name in best else ' '}" for name, one in each.outcomes.items())
-    return (each.name[:12], str(each.rounds), *shares, f"{each.bound / base:.3f}")
-
-
-def _cost_row(name: str, total: PolicyOutcome, baseline: float, done: Sequence[SessionCosts]) -> tuple[str, ...]:
-    won = sum(name in each.cheapest for each in done)
-    shares = (f"{total.cost / baseline:.3f}", f"{total.read_share:.0%}")
-    breaks = (str(total.announced_breaks), str(total.unannounced_breaks))
-    missed = (f"{total.cleared_tokens:,}", str(total.read_back), f"{total.regret / baseline:.1%}")
-    return (name, f"{total.cost:,.0f}", f"{total.dollars:.2f}", *shares, *breaks, *missed, f"{won}/{len(done)}")
-
-
-def _window_row(name: str, total: PolicyOutcome, baseline: float) -> tuple[str, ...]:
-    share = f"{total.without_model / total.compactions:.0%}" if total.compactions else "-"
-    counts = (total.over_window, total.compactions, share, int(total.stopped), total.notes_updates)
-    return (name, *map(str, counts), f"{total.notes_cost / baseline:.3f}")

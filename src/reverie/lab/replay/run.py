@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from reverie.context.conversation import Around, Conversation
 from reverie.context.pipeline import Pipeline
 from reverie.context.request import assemble
+from reverie.lab.recordings import SilentModel
 from reverie.lab.replay.compaction import DRAFT_TOKENS, ReplayDisk, ReplayNotes, answer, summary_tokens
 from reverie.lab.replay.outside import outside_edits
 from reverie.lab.replay.policies import Policy
 from reverie.lab.replay.recorded import FOLDER, NEVER_FULL, PREFIX_TOKENS, WINDOW, RecordedSession, ReplaySetting
 from reverie.lab.replay.uses import Need
-from reverie.lab.scratch import SilentModel
 from reverie.layers.base import AskFork, Effect, EffectResult
 from reverie.layers.l1_tool_results.replacement import ResultLimits, judge
 from reverie.layers.l4_compaction.stage import AutoCompact
@@ -27,6 +27,7 @@ from reverie.models import wire
 from reverie.models.base import Request
 from reverie.models.prices import input_equivalents
 from reverie.models.window import REFERENCE_WINDOW, scaled
+from reverie.moments import to_datetime
 from reverie.quick import dataclass
 from reverie.settings.sections import ToolSettings
 from reverie.simulator import Billing, Meter
@@ -89,9 +90,9 @@ class PolicyOutcome:
         """The figures for programs; `baseline` is the cost of `cached`."""
         return {
             "cost": round(self.cost),
-            "cost_usd": round(self.dollars, 4),
-            "ratio_to_cached": round(self.cost / baseline, 4),
-            "cache_read_share": round(self.read_share, 4),
+            "cost_usd": self.dollars,
+            "ratio_to_cached": self.cost / baseline,
+            "cache_read_share": self.read_share,
             "announced_breaks": self.announced_breaks,
             "unannounced_breaks": self.unannounced_breaks,
             "regret": round(self.regret),
@@ -105,7 +106,7 @@ class PolicyOutcome:
             "stopped_by_breaker": int(self.stopped),
             "notes_updates": self.notes_updates,
             "notes_cost": round(self.notes_cost),
-            "ratio_to_cached_with_notes": round(self.cost / baseline, 4),
+            "ratio_to_cached_with_notes": self.cost / baseline,
         }
 
 
@@ -160,7 +161,7 @@ class Replay:
         self._out = PolicyOutcome(policy.name)
 
     def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._at, UTC)
+        return to_datetime(self._at)
 
     async def run(self, needs: Sequence[Sequence[Need]]) -> PolicyOutcome:
         for number, (each, needed) in enumerate(zip(self._session.rounds, needs, strict=True)):

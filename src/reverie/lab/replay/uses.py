@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
+from reverie.lab.recordings import strings_in
 from reverie.lab.replay.recorded import LINE_NUMBER, RecordedSession
-from reverie.lab.scratch import strings_in
 from reverie.quick import dataclass
 from reverie.types import Json, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
 

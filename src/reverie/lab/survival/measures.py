@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from reverie.lab.scratch import strings_in
+from reverie.lab.recordings import strings_in
 from reverie.layers.l4_compaction.by_code import Operation, operations
 from reverie.layers.l4_compaction.requests import requests_in
 from reverie.quick import dataclass

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from reverie.errors import UserError
-from reverie.lab.scratch import find_recordings
+from reverie.lab.recordings import find_recordings
 from reverie.models.calibration import Calibrator
 from reverie.models.features import measure_blocks
 from reverie.quick import dataclass

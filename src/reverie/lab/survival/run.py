@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from reverie.lab.scratch import mean_or_none
+from reverie.lab.measurement import Column, Result, Table, at_option, measurement, named, paths_argument, share, whole
+from reverie.lab.recordings import mean_or_none
 from reverie.lab.survival.measures import HeldItems, find_held, find_used_again, touched_files
 from reverie.lab.survival.moments import SIMULATED_AT, CompactionMoment, load_moments
 from reverie.layers.l3_session_notes.trigger import NoteNumbers
@@ -23,7 +24,6 @@ from reverie.layers.l4_compaction.requests import requests_in
 from reverie.layers.l4_compaction.setup import CompactionNumbers
 from reverie.models.tokens import PROSE_BYTES
 from reverie.quick import dataclass
-from reverie.text.columns import table as columns
 from reverie.types import TextBlock
 
 _Writer = Callable[[CompactionMoment, int], str]
@@ -158,8 +158,23 @@ def measure_moment(moment: CompactionMoment) -> MeasuredCompaction:
     return MeasuredCompaction(moment.session, moment.summary is not None, moment.room, looks, equal)
 
 
-def summary(compacted: Sequence[MeasuredCompaction]) -> dict[str, Any]:
-    """The figures for programs, by context, over the real compactions (or the simulated ones if there are no others).
+@measurement("reverie lab survival ~/.claude/projects/my-project/*.jsonl --json")
+@paths_argument
+@at_option
+def survival(paths: tuple[Path, ...], at: int) -> Result:
+    """Measure what survives a compaction, on recorded sessions.
+
+    For each compaction, the command collects what the user asked for before it, and the files, identifiers and failed
+    commands from before it that the session used again later. It shows how many of them are in the summary that the
+    recorded session itself made, in the summary that Reverie writes without a model, and, for comparison, in a plain
+    list of the last ten files that the session used. PATH is a transcript, or a folder: then all transcripts in it and
+    below it are measured.
+    """
+    return report(measure(paths, at))
+
+
+def report(compacted: Sequence[MeasuredCompaction]) -> Result:
+    """The figures by context, over the real compactions (or the simulated ones if there are no others).
 
     A share is the mean over the compactions that have something of the kind; `pooled` counts items instead.
     """
@@ -175,10 +190,23 @@ def summary(compacted: Sequence[MeasuredCompaction]) -> dict[str, Any]:
         figures["equal_tokens_halves"] = [_side_by_side(pairs[start::2]) for start in (0, 1)]
     figures["halves"] = [by_name((real or simulated)[start::2]) for start in (0, 1)]
     figures["compactions"] = {"real": len(real), "simulated": len(simulated)}
-    figures["over_room"] = sum(
-        look.tokens > one.room for one in compacted for look in one.looks if look.name == "reverie"
-    )
-    return figures
+    ours = [(one, look) for one in compacted for look in one.looks if look.name == "reverie"]
+    figures["over_room"] = sum(look.tokens > one.room for one, look in ours)
+    shown = list[Table | str]()
+    for title, group in (("recorded", real), ("simulated", simulated)):
+        rows = dict(by_name(group))
+        if equals := [one.equal for one in group if one.equal is not None]:
+            rows["reverie, equal tokens"] = _figures(equals)
+        if group:
+            columns = (Column("name", f"{len(group)} {title} compactions"), *map(share, (*KINDS, "precision")))
+            shown.append(Table(named(rows), (*columns, whole("tokens"))))
+    lost = [
+        f"  {one.session[:8]}: {kind}: {', '.join(' '.join(item.split())[:80] for item in items[:12])}"
+        for one, look in ours
+        for kind, items in look.held.lost.items()
+        if items
+    ]
+    return Result(figures, [*shown, *(["What `reverie` no longer held:", *lost] if lost else [])])
 
 
 def _side_by_side(pairs: Sequence[tuple[SearchedContext, SearchedContext]]) -> dict[str, dict[str, float | None]]:
@@ -207,34 +235,4 @@ def _figures(looks: Sequence[SearchedContext], *, pooled: bool = False) -> dict[
 
 def _ratio(pairs: Iterable[tuple[int, int]]) -> float | None:
     kept, total = map(sum, zip(*pairs, strict=True))
-    return round(kept / total, 4) if total else None
-
-
-def table(compacted: Sequence[MeasuredCompaction]) -> str:
-    """The figures for people: one line per context, for real and simulated compactions, then what ours lost."""
-    lines = list[str]()
-    for title, chosen in (("recorded", True), ("simulated", False)):
-        group = [one for one in compacted if one.real is chosen]
-        if not group:
-            continue
-        rows = dict(by_name(group))
-        if equals := [one.equal for one in group if one.equal is not None]:
-            rows["reverie, equal tokens"] = _figures(equals)
-        heads = (f"{len(group)} {title} compactions", "files", "requests", "failed", "names", "precision", "tokens")
-        lines += [*columns([heads, *(_row(name, found) for name, found in rows.items())], right=range(1, 7)), ""]
-    lost = [
-        f"  {one.session[:8]}: {kind}: {', '.join(' '.join(item.split())[:80] for item in look.held.lost[kind][:12])}"
-        for one in compacted
-        for look in one.looks
-        if look.name == "reverie"
-        for kind in KINDS
-        if look.held.lost[kind]
-    ]
-    if lost:
-        lines += ["What `reverie` no longer held:", *lost]
-    return "\n".join(lines).rstrip()
-
-
-def _row(name: str, figures: dict[str, float | None]) -> tuple[str, ...]:
-    shares = [figures[kind] for kind in (*KINDS, "precision")]
-    return (name, *("–" if share is None else f"{share:.1%}" for share in shares), f"{figures['tokens'] or 0:,}")
+    return kept / total if total else None

@@ -57,4 +57,4 @@ def missing_names_in(memory: OpenedMemory) -> FindMissing:
 
         return find_ripgrep()
 
-    return RepoNames(memory.places.checkout, ripgrep).find_missing
+    return RepoNames(memory.places.checkout, ripgrep, memory.directory.root).find_missing

@@ -71,7 +71,7 @@ class Recall:
         self._late: asyncio.Task[list[str] | None] | None = None
         """A model's choice that the last message did not wait for."""
         self._ranker: Ranker | None = None
-        self._repo = RepoNames(parts.places.checkout, find_ripgrep)
+        self._repo = RepoNames(parts.places.checkout, find_ripgrep, directory.root)
         self._thread: ThreadPoolExecutor | None = None
         self._marks = Marks(directory.root)
         self._used = LastUse(directory.root)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reverie.errors import StorageError, UserError
 from reverie.paths.programs import users_program
+from reverie.runtime.bounded import bounded
 from reverie.settings.sections import TeamSettings
 from reverie.storage.atomic import make_private_dir, storage_error
 
@@ -105,7 +106,7 @@ class TeamCheckout:
             raise UserError("The team's memory is shared by git, and git is not installed; install it.")
         try:
             return subprocess.run(
-                [git, *_SAFE, *words],
+                bounded([git, *_SAFE, *words]),
                 cwd=self.folder,
                 env=self._env,
                 stdin=subprocess.DEVNULL,

@@ -100,7 +100,7 @@ def check(
     for name, text in indexes.items():
         found += _index_findings(name, text, topics)
     found += _orphans(topics, indexes)
-    repo_files = RepoFiles(repo) if repo else None
+    repo_files = RepoFiles(repo, directory.root) if repo else None
     for name, topic in topics.items():
         found += _file_findings(name, topic)
         if repo_files:

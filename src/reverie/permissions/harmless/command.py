@@ -59,8 +59,6 @@ _LIST_FILES = frozenset({"ls", "du", "file", "wc", "stat"})
 _CONVERTS = frozenset({"status", "diff", "blame", "ls-files"})
 _QUIET = {"npm_config_logs_max": "0", "npm_config_update_notifier": "false", "GOTOOLCHAIN": "local"}
 
-_JQ_KILOBYTES = 2_000_000
-
 
 @dataclass(frozen=True, slots=True)
 class GitPart:
@@ -264,11 +262,6 @@ def _place_program(harmless: Harmless, name: str, words: tuple[Word, ...], spans
         program = users_program(name, harmless.cwd, harmless.project)
         if program is not None:
             harmless.edits.append((start, end, shlex.quote(str(program))))
-    if name == "jq":  # its programs may collect values without end
-        harmless.edits += [
-            (start, start, f"(ulimit -v {_JQ_KILOBYTES} 2>/dev/null; exec "),
-            (spans[-1][1], spans[-1][1], ")"),
-        ]
 
 
 def _read_git(harmless: Harmless, words: tuple[Word, ...], spans: list[tuple[int, int]], here: Path) -> None:

@@ -21,6 +21,7 @@ from reverie.paths.repo import Repo, find_repo
 from reverie.permissions.rules import NotReadOnly
 from reverie.quick import dataclass
 from reverie.regular_files import read_head
+from reverie.runtime.bounded import bounded, explain_limit
 
 ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -234,7 +235,7 @@ def _run_git(arguments: list[str], cwd: Path, variables: Mapping[str, str], give
     env = {name: value for name, value in merged.items() if value or name not in variables}
     try:
         done = subprocess.run(
-            [git, *arguments],
+            bounded([git, *arguments]),
             cwd=cwd,
             env=env,
             input=given.encode("utf-8", "surrogateescape"),
@@ -249,5 +250,6 @@ def _run_git(arguments: list[str], cwd: Path, variables: Mapping[str, str], give
     if done.returncode:
         if any(one in done.stderr for one in _NOTHING_THERE):
             return b""
-        raise NotReadOnly("git does not say which files it would show")
+        why = explain_limit(done.returncode, done.stderr.decode("utf-8", "replace"))
+        raise NotReadOnly(f"git does not say which files it would show{why and ': '}{why}".removesuffix("."))
     return done.stdout

@@ -20,7 +20,7 @@ from reverie.memory.topic_file import TopicFile, decode
 from reverie.quick import dataclass
 from reverie.server import memories, stores
 from reverie.server.database import Principal, Row
-from reverie.server.gate import Author, check_content, check_path, check_secrets, hash_content
+from reverie.server.gate import Author, check_content, check_path, check_secrets, has_hidden_name, hash_content
 from reverie.server.ids import new_id
 from reverie.server.wire import ApiError
 from reverie.storage.atomic import make_private_dir
@@ -76,7 +76,9 @@ def is_file_of_memory(path: str) -> bool:
     """Whether a dream sees this memory: Markdown without a hidden folder, as in a memory directory, with names that a
     disk can have."""
     parts = path.split("/")
-    return path.endswith(".md") and not any(one.startswith(".") or len(one.encode()) > _LONGEST_FILE for one in parts)
+    return path.endswith(".md") and not (
+        has_hidden_name(path) or any(len(one.encode()) > _LONGEST_FILE for one in parts)
+    )
 
 
 async def read_files(connection: Connection, store_id: str) -> dict[str, Row]:

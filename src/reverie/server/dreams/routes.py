@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reverie.server import audit, membership, stores
 from reverie.server.dreams import deciding, rows, sessions
+from reverie.server.dreams.checking import check_transcript
 from reverie.server.gate import Author
 from reverie.server.wire import ApiError, read_body
 
@@ -105,7 +106,7 @@ def _session_routes(site: Site) -> list[Route]:
         return rows.show(await sessions.extract(call.connection, call.who, call.id("session"), body))
 
     return [
-        site.route("POST", at, upload, writes=True, most_body=sessions.MOST_SENT, prepare=sessions.read_upload),
+        site.route("POST", at, upload, writes=True, most_body=sessions.MOST_SENT, prepare=check_transcript),
         site.route("GET", at, page),
         site.route("GET", one, retrieve),
         site.route("DELETE", one, delete, writes=True),

@@ -3,17 +3,13 @@ come from can be off. A client uploads one only if its user asks for it."""
 
 from __future__ import annotations
 
-import asyncio
-import gzip
-import zlib
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from reverie.quick import dataclass
 from reverie.server import stores
 from reverie.server.database import Principal, Row
 from reverie.server.dreams import rows
+from reverie.server.dreams.checking import Transcript
 from reverie.server.gate import check_words
 from reverie.server.ids import new_id
 from reverie.server.wire import (
@@ -26,37 +22,17 @@ from reverie.server.wire import (
     take_row,
     take_text,
 )
-from reverie.storage.transcript.file import parse_line
-from reverie.types import Record
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
-    from starlette.requests import Request
 
     Connection = AsyncConnection[Row]
 
 MOST_SENT: Final = 32_000_000
-MOST_BYTES: Final = 64_000_000
-"""Of a transcript; a dream skips larger ones."""
-MOST_LINES: Final = 250_000
-"""64 MB of `{}` would be 20 million records: little to send, and hours to read."""
 MOST_SESSIONS: Final = 10_000
 """Per scope: whoever has more deletes old ones first."""
 _MOST_NAME: Final = 200
-_GZIP: Final = b"\x1f\x8b"
 _COLUMNS: Final = "id, scope, name, format, size, records, sha256, uploaded_by, created_at"
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """An uploaded transcript, checked."""
-
-    packed: bytes
-    """With gzip."""
-    size: int
-    sha256: str
-    format: str
-    records: int
 
 
 def show(row: Row) -> dict[str, Any]:
@@ -73,46 +49,6 @@ def show(row: Row) -> dict[str, Any]:
         "uploaded_by": row["uploaded_by"],
         "created_at": format_time(row["created_at"]),
     }
-
-
-async def read_upload(request: Request) -> Transcript:
-    """The transcript of a request: JSONL, or the same compressed with gzip (recognised by its first bytes)."""
-    sent = bytearray()
-    async for chunk in request.stream():
-        sent += chunk
-        if len(sent) > MOST_SENT:
-            raise ApiError(413, f"A session may have {MOST_SENT:,} bytes as it is sent; compress it with gzip.")
-    return await asyncio.to_thread(_read, bytes(sent))
-
-
-def _read(sent: bytes) -> Transcript:
-    data = sent
-    if sent[:2] == _GZIP:
-        try:
-            unpacked = zlib.decompressobj(wbits=31)
-            data = unpacked.decompress(sent, MOST_BYTES + 1)
-            if len(data) <= MOST_BYTES and not unpacked.eof:
-                raise ApiError(400, "The gzip data ends in the middle.")
-        except zlib.error as error:
-            raise ApiError(400, f"The gzip data cannot be read: {error}.") from error
-    if len(data) > MOST_BYTES:
-        raise ApiError(413, f"A transcript may have {MOST_BYTES:,} bytes.")
-    if data.count(b"\n") > MOST_LINES:
-        raise ApiError(413, f"A transcript may have {MOST_LINES:,} lines.")
-    lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    records = list[Record]()
-    for number, line in lines:
-        try:
-            records += parse_line(line)
-        except ValueError as error:
-            if records and number == lines[-1][0]:
-                break  # it was written just now, and is not whole
-            raise ApiError(400, f"Line {number} is not a JSON object: a transcript has one record per line.") from error
-    if not any(record.message is not None for record in records):
-        raise ApiError(400, "The transcript has no message: it must be one of Reverie or of Claude Code.")
-    ours = any("origins" in record.data for record in records)
-    packed, hash = gzip.compress(data, 6, mtime=0), sha256(data).hexdigest()
-    return Transcript(packed, len(data), hash, "reverie" if ours else "claude_code", len(records))
 
 
 async def create(connection: Connection, who: Principal, given: Transcript, *, scope: str = "", name: str = "") -> Row:

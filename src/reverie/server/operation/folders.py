@@ -1,22 +1,24 @@
-"""A store as a folder of files, and a folder as memories of a store. The path of a memory is the path of its file, and
-the bytes are the same, so a memory directory survives the way there and back."""
+"""A store as a folder of files, and a folder as memories of a store. The bytes are the same, so a memory directory
+survives the way there and back. A file is called as the path of its memory says, with a mark in its name: others chose
+the path, and no program obeys a file because of this name (`AGENTS.memory.md`, `Makefile.memory`)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reverie.errors import UserError
+from reverie.errors import StorageError, UserError
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
 from reverie.server import memories
 from reverie.server.accounts import scopes_of
 from reverie.server.audit import record_by_server
-from reverie.server.gate import MOST_CONTENT, Author, check_content, check_path, hash_content
+from reverie.server.gate import MOST_CONTENT, Author, check_content, check_path, has_hidden_name, hash_content
 from reverie.server.operation.operator import Operator
-from reverie.storage.atomic import create_exclusive, make_private_dir
+from reverie.server.wire import ApiError
+from reverie.storage.atomic import create_exclusive, make_private_dir, write_atomic
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -24,6 +26,17 @@ if TYPE_CHECKING:
     from reverie.server.database import Database, Row
 
 _AT_ONCE: Final = 100
+_MARK: Final = ".memory"
+_MEMORIES: Final = "memories"
+_RENAMED: Final = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How many files were written, and those that could not have their name: path of the memory and of its file."""
+
+    files: int
+    renamed: Mapping[str, str]
 
 
 @dataclass(slots=True)
@@ -35,27 +48,41 @@ class Imported:
     same: int = 0
 
 
-async def export_store(database: Database, store_id: str, folder: Path, actor: str) -> int:
-    """Writes every memory of a store to a new or empty folder, as of one moment; returns how many."""
+async def export_store(database: Database, store_id: str, folder: Path, actor: str) -> Exported:
+    """Writes every memory of a store to `memories/` in a new or empty folder, as of one moment. What is hidden, or has
+    a name that this disk cannot have, is in `renamed/` under its id."""
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"{folder} is not empty: name a new folder.")
-    count = 0
+    count, renamed = 0, dict[str, str]()
     async with database.as_owner() as connection:
         await connection.execute(b"set transaction isolation level repeatable read, read only")
         store = await _find_store(connection, store_id)
         make_private_dir(folder)
         async with connection.cursor(name="export") as cursor:
             cursor.itersize = _AT_ONCE
-            await cursor.execute("select path, content from memories where store_id = %s order by path", (store_id,))
+            await cursor.execute(
+                "select id, path, content from memories where store_id = %s order by path", (store_id,)
+            )
             async for row in cursor:
-                target = folder.joinpath(*check_path(row["path"]).split("/")[1:])
-                make_private_dir(target.parent)
-                if not create_exclusive(target, row["content"].encode(), fsync=False):
-                    raise UserError(f"{row['path']}: this disk has no two files of names that differ so little.")
+                if not _is_written(folder / _MEMORIES, row):
+                    renamed[row["path"]] = f"{_RENAMED}/{row['id']}{_MARK}"
+                    make_private_dir(folder / _RENAMED)
+                    write_atomic(folder / renamed[row["path"]], row["content"].encode(), fsync=False)
                 count += 1
     async with database.as_owner() as connection:
         await record_by_server(connection, "export store", store_id, organisation=store["organisation_id"], actor=actor)
-    return count
+    return Exported(count, renamed)
+
+
+def _is_written(folder: Path, row: Row) -> bool:
+    """Whether the memory has a file of its name now."""
+    try:
+        *above, name = check_path(row["path"])[1:].split("/")
+        target = folder.joinpath(*above, f"{name[:-3]}{_MARK}.md" if name.endswith(".md") else f"{name}{_MARK}")
+        make_private_dir(target.parent)
+        return create_exclusive(target, row["content"].encode(), fsync=False)
+    except (ApiError, StorageError):
+        return False
 
 
 async def import_files(
@@ -92,14 +119,16 @@ async def import_files(
 
 def _read_folder(folder: Path) -> Iterator[tuple[str, str]]:
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        for name in sorted(one for one in names if not one.startswith(".")):
+        folders[:] = sorted(one for one in folders if not has_hidden_name(one))
+        for name in sorted(one for one in names if not has_hidden_name(one)):
             file = Path(root, name)
             try:
                 content = read_regular(file, MOST_CONTENT + 1, follow=False).decode()
             except UnicodeDecodeError:
                 raise UserError(f"{file} is not UTF-8 text; a memory is text.") from None
             path = "/" + file.relative_to(folder).as_posix()
+            if path.removesuffix(".md").endswith(_MARK):
+                path = f"{path.removesuffix('.md').removesuffix(_MARK)}{'.md' * path.endswith('.md')}"
             yield check_path(path), check_content(content)
 
 

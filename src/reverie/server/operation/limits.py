@@ -7,7 +7,7 @@ import asyncio
 import math
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +23,7 @@ _AUDIT_RATE, _AUDIT_BURST = 1.0, 20.0
 _MOST_KEYS: Final = 10_000
 _NOTED_S: Final = 3_600.0
 _MOST_UPLOADS: Final = 4
+_MOST_CHECKS: Final = 2
 _IDLE_S: Final = 15.0
 _WHOLE_S: Final = 300.0
 _DRAINED: Final = 4_000_000
@@ -68,6 +69,8 @@ class Limits:
         self._known: OrderedDict[bytes, float] = OrderedDict()
         """Tokens that worked, and when that was written down."""
         self._uploads = Counter[bytes]()
+        self.checks = asyncio.Semaphore(_MOST_CHECKS)
+        """Who may check what was uploaded and store it: only then it is in memory, in ours or in that of a child."""
 
     def check(self, token: bytes, address: str) -> None:
         """Raises 429. `token` is its hash. A token that worked before does not pay for others at its address, which
@@ -96,7 +99,7 @@ class Limits:
 
     @contextmanager
     def one_upload(self, token: bytes) -> Generator[None]:
-        """Raises 429 while the token sends `_MOST_UPLOADS` others: each of them is in memory as a whole."""
+        """Raises 429 while the token sends `_MOST_UPLOADS` others: each of them is on the disk as a whole."""
         if self._uploads[token] >= _MOST_UPLOADS:
             said = f"Another {_MOST_UPLOADS} uploads of this token are on their way: send one after the other."
             raise ApiError(429, said, headers={"retry-after": "2"})
@@ -126,10 +129,23 @@ def announced_length(request: Request) -> float:
 
 async def receive_body(request: Request, most: int) -> Request:
     """The same request with its body in memory, so that a slow client holds no connection to the database."""
-    from starlette.requests import ClientDisconnect, Request
+    from starlette.requests import Request
 
-    announced = announced_length(request) if "transfer-encoding" not in request.headers else 0
-    data, seen = bytearray(), 0
+    data = bytearray()
+    await receive_in(data.extend, request, most)
+    body = bytes(data)
+
+    async def replay() -> dict[str, object]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request(request.scope, replay)
+
+
+async def receive_in(take: Callable[[bytes], object], request: Request, most: int) -> None:
+    """Gives the body of a request to `take`, part by part. Raises 413 if it has more than `most` bytes."""
+    from starlette.requests import ClientDisconnect
+
+    announced, seen = announced_length(request) if "transfer-encoding" not in request.headers else 0, 0
     chunks = request.stream()
     try:
         async with asyncio.timeout(_WHOLE_S):
@@ -137,7 +153,8 @@ async def receive_body(request: Request, most: int) -> Request:
                 async with asyncio.timeout(_IDLE_S):
                     chunk = await anext(chunks)
                 seen += len(chunk)
-                data += chunk if seen <= most else b""
+                if seen <= most:
+                    take(chunk)
     except StopAsyncIteration:
         pass
     except TimeoutError:
@@ -146,9 +163,3 @@ async def receive_body(request: Request, most: int) -> Request:
         raise ApiError(400, "The client went away.") from None
     if max(announced, seen) > most:
         raise ApiError(413, f"A request may have {most:,} bytes.")
-    body = bytes(data)
-
-    async def replay() -> dict[str, object]:
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return Request(request.scope, replay)

@@ -15,8 +15,8 @@ from reverie.errors import UserError
 from reverie.origins import escape_tags
 from reverie.parsing import load_json
 from reverie.quick import dataclass
-from reverie.text.folding import visible
 from reverie.text.patterns import late
+from reverie.text.quoting import without_hidden
 from reverie.tools.mcp.names import make_name
 from reverie.tools.text_form import replace_surrogates
 from reverie.types import JsonObject
@@ -26,7 +26,6 @@ _LONGEST_LINE = 120
 _HEAD = "### "
 _DEFINED = late(r"^### (mcp__[A-Za-z0-9_-]+)(?: .*)?$((?:\n(?!### ).*)*)", 8)
 _LISTED = late(r"^- (mcp__[A-Za-z0-9_-]+)(?:: (.*))?$", 8)
-_CONTROL = late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _SENTENCE = late(r"(?<=[.!?])\s")
 _WORD = late(r"[a-z0-9]+")
 
@@ -69,7 +68,7 @@ def clean(text: object, most: int) -> str:
     """Returns a text of a server without invisible and control characters, and not longer than `most`."""
     if not isinstance(text, str):
         return ""
-    made = _CONTROL.sub(" ", visible(replace_surrogates(text[: 4 * most].replace("\r\n", "\n")))).strip()
+    made = without_hidden(replace_surrogates(text[: 4 * most])).strip()
     return made if len(made) <= most else f"{made[: most - 1].rstrip()}…"
 
 
@@ -79,7 +78,8 @@ def define(
     """Returns the definition of a tool as a server lists it; raises UserError if it cannot be used."""
     made: JsonObject = cast("JsonObject", schema) if isinstance(schema, dict) else {}
     try:
-        made = cast("JsonObject", load_json(json.dumps({"type": "object", **made}, default=str)))
+        text = json.dumps({"type": "object", **made}, default=str, ensure_ascii=False)
+        made = cast("JsonObject", load_json(without_hidden(text)))
     except (ValueError, RecursionError) as error:
         raise UserError(f"the tool {raw[:80]!r} is left out: its schema cannot be read") from error
     if len(json.dumps(made)) > LONGEST_SCHEMA:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from reverie.errors import StorageError
 from reverie.origins import escape_tags
 from reverie.storage.atomic import create_exclusive, make_private_dir
+from reverie.text.quoting import without_hidden
 from reverie.tools.base import ToolOutput
 from reverie.tools.mcp.definitions import clean
 from reverie.tools.read import find_image_type
@@ -39,7 +40,9 @@ def make_output(result: CallToolResult, folder: Path) -> ToolOutput:
     made = list(_blocks(result, folder))
     if not made and result.structured_content is not None:
         made = [TextBlock(json.dumps(result.structured_content, ensure_ascii=False, default=str), Origin.TOOL)]
-    blocks = [replace(one, text=escape_tags(one.text)) if isinstance(one, TextBlock) else one for one in made]
+    blocks = [
+        replace(one, text=escape_tags(without_hidden(one.text))) if isinstance(one, TextBlock) else one for one in made
+    ]
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if len(texts) == len(blocks):
         return ToolOutput("\n\n".join(texts), result.is_error)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import UserError
 from reverie.quick import dataclass
+from reverie.runtime.agent_above import mark_environment
 from reverie.runtime.process_family import ProcessFamily, end_marked
 from reverie.tools.mcp.config import ServerConfig
 from reverie.tools.mcp.leash import VARIABLE, Leash
@@ -90,7 +91,7 @@ class StdioServer:
     async def _start(self) -> asyncio.subprocess.Process:
         config = self.config
         kept = {name: value for name, value in self.environment.items() if name in _INHERITED}
-        env = {**kept, **config.env, VARIABLE: self.leash.mark, _OWN: self._mark}
+        env = {**mark_environment(kept), **config.env, VARIABLE: self.leash.mark, _OWN: self._mark}
         await asyncio.to_thread(self.leash.take)
         loop = asyncio.get_running_loop()
         try:

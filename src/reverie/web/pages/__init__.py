@@ -12,7 +12,6 @@ from reverie.web.pages import (
     money,
     overview,
     reader,
-    replay,
     session_money,
     sessions,
     window,
@@ -31,7 +30,6 @@ _MODULES = (
     inbox,
     dreams,
     dream_actions,
-    replay,
     about,
 )
 
@@ -46,6 +44,5 @@ SECTIONS = (
     ("money", "/money", "Money"),
     ("memory", "/memory", "Memory"),
     ("dreams", "/dreams", "Dreams"),
-    ("replay", "/replay", "Replay"),
 )
 """The navigation: section, address, label."""

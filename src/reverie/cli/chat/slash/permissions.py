@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat.input import ActList, PickRow
+from reverie.cli.chat.input import PickRow
 from reverie.cli.output import columns, exact, one_line, table
 from reverie.cli.permissions import rule_rows
 from reverie.errors import UserError
@@ -38,15 +38,6 @@ async def show_permissions(chat: Chat, rest: str) -> None:
     gate = chat.session.gate
     trusted = "harmless commands run without a question" if gate.trusted else "this folder is not trusted"
     mode = f"mode: {gate.mode.value}; {trusted}"
-    listed = ActList(
-        f"Permissions: {mode}",
-        lambda: [PickRow(f"{kind} {rule}", f"{kind:<5}  {rule}", where) for kind, rule, where in _rows(chat)],
-        "removes the rule",
-        lambda value: _remove_listed(chat, value),
-        lambda value: [where for kind, rule, where in _rows(chat) if f"{kind} {rule}" == value],
-    )
-    if await chat.input.manage(listed):
-        return
     chat.view.tell(mode)
     rows = _rows(chat)
     chat.view.say_all(f"  {line}" for line in table(rows, room=columns() - 3, flexible=1, least=20))
@@ -81,15 +72,6 @@ async def _choose_and_remove(chat: Chat, rule: str) -> None:
         rule = await chat.pick("Remove which rule?", rows) or ""
     if rule:
         chat.view.tell(_remove(chat, rule))
-
-
-def _remove_listed(chat: Chat, value: str) -> str:
-    kind, _, rule = value.partition(" ")
-    found = next((one for one in _removable(chat) if kind == "allow" and exact(one) == rule), None)
-    if found is None:
-        where = next(where for *row, where in _rows(chat) if row == [kind, rule])
-        raise UserError(f"This rule is removed where it is written: {where}.")
-    return _remove(chat, found)
 
 
 def _remove(chat: Chat, rule: str) -> str:

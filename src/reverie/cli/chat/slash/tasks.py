@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from reverie.cli.chat.input import ActList, PickRow
+from reverie.cli.chat.input import PickRow
 from reverie.cli.output import format_seconds, format_tokens, one_line, plural, table
 from reverie.errors import UserError
 
@@ -29,7 +29,7 @@ async def show_tasks(chat: Chat, rest: str) -> None:
         chat.view.tell(f"{info.id}: {info.state.value}")
         return
     if rest == "end":
-        await manage_tasks(chat)
+        await _choose_and_end(chat)
         return
     if rest:
         raise UserError("Write /tasks, /tasks end to choose one, or /tasks kill ID.")
@@ -47,43 +47,24 @@ def task_ids(chat: Chat) -> Iterable[tuple[str, str]]:
     return ((f"kill {info.id}", info.title) for info in chat.session.tasks.running)
 
 
-async def manage_tasks(chat: Chat) -> None:
-    """Lists the tasks with their progress, and ends those that are chosen."""
+async def _choose_and_end(chat: Chat) -> None:
+    """Shows the task that is chosen, and asks whether to end it."""
     tasks = chat.session.tasks
-    killing = set[asyncio.Task[object]]()
-
-    def end(id: str) -> str:
-        if all(info.id != id for info in tasks.running):
-            return f"{id} has ended already."
-        killing.add(asyncio.ensure_future(tasks.kill(id)))
-        return f"Ended {id}. What it has saved stays."
-
-    listed = ActList(
-        "Background tasks",
-        lambda: task_rows(tasks.list()),
-        "ends the task",
-        end,
-        lambda id: about_task(chat.session, id),
-        every=1.0,
-    )
-    if await chat.input.manage(listed):
-        await asyncio.gather(*killing, return_exceptions=True)
-        return
     if not tasks.running:
         chat.view.tell("No background tasks are running.")
         return
-    chosen = await chat.pick("Background tasks. Enter shows one, and asks whether to end it.", task_rows(tasks.running))
+    chosen = await chat.pick("Background tasks. Enter shows one, and asks whether to end it.", _rows(tasks.running))
     if chosen is None:
         return
-    chat.view.say_all(f"  {line}" for line in about_task(chat.session, chosen))
+    chat.view.say_all(f"  {line}" for line in _about(chat.session, chosen))
     if await chat.confirm("End this task?"):
         ended = await tasks.kill(chosen)
         chat.view.tell(f"{ended.id}: {ended.state.value}")
 
 
-def task_rows(tasks: Iterable[TaskInfo]) -> list[PickRow]:
-    """Running tasks first, each with its last line."""
-    rows = [
+def _rows(tasks: Iterable[TaskInfo]) -> list[PickRow]:
+    """The tasks, each with its last line."""
+    return [
         PickRow(
             info.id,
             f"{info.title}: {_note(info)}" if _note(info) else info.title,
@@ -91,10 +72,9 @@ def task_rows(tasks: Iterable[TaskInfo]) -> list[PickRow]:
         )
         for info in tasks
     ]
-    return sorted(rows, key=lambda row: not row.note.startswith("running"))
 
 
-def about_task(session: Session, id: str) -> list[str]:
+def _about(session: Session, id: str) -> list[str]:
     """What a task is, how long it runs, what its requests cost, and its last lines."""
     info = next((one for one in session.tasks.list() if one.id == id), None)
     if info is None:

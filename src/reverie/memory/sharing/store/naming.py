@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from reverie.memory.opening import OpenedMemory
 from reverie.paths.programs import users_program
 from reverie.quick import dataclass
+from reverie.runtime.bounded import bounded
 from reverie.text.patterns import late
 
 _SCP = late(r"(?:[^@/\s]+@)?([^:/\s]+):(?!//)(.+)")
@@ -61,7 +62,7 @@ def _remote(root: Path) -> str:
         return ""
     try:
         done = subprocess.run(
-            [git, "config", "--get", "remote.origin.url"],
+            bounded([git, "config", "--get", "remote.origin.url"]),
             cwd=root,
             stdin=subprocess.DEVNULL,
             capture_output=True,

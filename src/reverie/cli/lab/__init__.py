@@ -1,1 +1,0 @@
-"""`reverie lab`: the measurements as commands."""

@@ -1,1 +1,0 @@
-"""Tests of the full screen of the chat."""
