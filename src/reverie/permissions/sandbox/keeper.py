@@ -24,6 +24,7 @@ from reverie.permissions.sandbox import kernel
 from reverie.permissions.sandbox.calls import CallRights, build_program
 from reverie.permissions.sandbox.order import SandboxOrder, SandboxReport
 from reverie.permissions.sandbox.watching import Watcher
+from reverie.runtime.agent_above import mark_process
 
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 _MEMORY_FOLDER = "/dev/shm"
@@ -127,7 +128,7 @@ class Keeper:
             kernel.set_read_only(path, False, recursive=False)
         kernel.mount_memory(self._folder, self._order.limits.private_size)
         self._make_places()
-        if os.path.isdir(_MEMORY_FOLDER) and not any(path.startswith(_MEMORY_FOLDER) for path in view.writable):
+        if os.path.isdir(_MEMORY_FOLDER):
             self._keep_visible(_MEMORY_FOLDER)
         for path in view.hidden:
             if os.path.lexists(path) and not os.path.islink(path):
@@ -135,8 +136,12 @@ class Keeper:
 
     def _keep_visible(self, folder: str) -> None:
         """Gives the command a /dev/shm of its own, unless it works there."""
-        if not f"{self._order.cwd}/".startswith(f"{folder}/") and not self._private.startswith(f"{folder}/"):
+        if self._has_own(folder):
             kernel.mount_memory(folder, self._order.limits.private_size)
+
+    def _has_own(self, folder: str) -> bool:
+        used = (self._order.cwd, self._private, *self._order.view.writable)
+        return self._namespaces and not any(f"{path}/".startswith(f"{folder}/") for path in used)
 
     def _make_rules(self) -> kernel.Ruleset | None:
         view = self._order.view
@@ -215,6 +220,7 @@ class Keeper:
             _, hard = resource.getrlimit(kind)
             value = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (value, value))
+        mark_process()
 
     def _watch(self, first: int, channel: socket.socket, processes: int) -> SandboxReport:
         """Waits for the end of the command, for its announcements, and for the other side to give up."""
@@ -224,7 +230,8 @@ class Keeper:
             error = message[1:].decode("utf-8", "replace") if message[:1] == b"e" else "it ended before it began"
             return SandboxReport(None, error=error)
         listener = descriptors[0]
-        free = (self._private, _MEMORY_FOLDER, *self._order.view.writable)
+        own = (_MEMORY_FOLDER,) if self._has_own(_MEMORY_FOLDER) else ()
+        free = (self._private, *own, *self._order.view.writable)
         watcher = Watcher(listener, processes, self._rights, free, (*self._order.view.fixed, *self._order.view.hidden))
         poll = select.poll()
         poll.register(listener, select.POLLIN)

@@ -6,53 +6,48 @@ import os
 import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
-from enum import Enum
 from pathlib import Path
 
 from reverie.paths.programs import make_bare_environment, system_program
 from reverie.permissions.obeyed_links import find_project
+from reverie.permissions.rules import Profile
 from reverie.permissions.sandbox.client import SandboxedCommand
 from reverie.permissions.sandbox.history import holds_secrets, tracked_folders
 from reverie.permissions.sandbox.names import HOME_DEPTH, NamedFiles, find_linked, system_secrets
 from reverie.permissions.sandbox.order import Attempt, Limits, SandboxOrder, SandboxReport, SandboxView
 from reverie.permissions.sandbox.probe import SandboxLayers, helper_for
-from reverie.quick import dataclass
+from reverie.runtime.agent_above import mark_environment
 
 _GIT_OBEYED = ("hooks", "config", "config.worktree", "info", "modules", "worktrees")
-
-
-class Profile(Enum):
-    """How much of the machine a command may change."""
-
-    READ_ONLY = "read_only"
-    """Nothing; no network."""
-    WORKSPACE = "workspace"
-    """The project, without its repository and without files that a program obeys later; no network."""
-    REPOSITORY = "repository"
-    """The same, and the repository without its hooks and configuration."""
-    FREE = "free"
-    """Everything that the user may: outside the sandbox."""
-
-
-@dataclass(frozen=True, slots=True)
-class SandboxedRun:
-    """A command that was started, and what its view was."""
-
-    command: SandboxedCommand
-    view: SandboxView
 
 
 class Sandbox:
     """Starts commands of one project. It keeps the names of files between commands."""
 
-    def __init__(self, cwd: Path, layers: SandboxLayers, limits: Limits | None = None) -> None:
+    def __init__(
+        self, cwd: Path, layers: SandboxLayers, limits: Limits | None = None, *, private: Iterable[Path] = ()
+    ) -> None:
         self.layers = layers
+        self._private = frozenset(os.path.realpath(path) for path in private)
         self.project = find_project(cwd)
         self._limits = limits or Limits()
         self._top = str(self.project)
         self._home = os.path.realpath(Path.home())
         self._names = NamedFiles(self._top)
         self._at_home = NamedFiles(self._home, HOME_DEPTH, self._is_elsewhere)
+
+    @property
+    def can_work(self) -> bool:
+        """Whether a command may write in the project alone: never if the home of the user is a part of it."""
+        return self.layers.can_work and not f"{self._home}/".startswith(f"{self._top.rstrip('/')}/")
+
+    def holds_secrets(self) -> bool:
+        """Whether a file of the project has the name of a secret. Raises TooManyNames."""
+        return bool(self._names.find()[0])
+
+    def history_holds_secrets(self) -> bool:
+        """Whether a commit names a secret: then commands do not see the objects of git."""
+        return holds_secrets(self.project)
 
     def _is_elsewhere(self, path: str) -> bool:
         return path == self._top
@@ -67,7 +62,7 @@ class Sandbox:
         if exempt - self._names.exempt:
             self._names = NamedFiles(self._top, exempt=exempt)
             secrets, obeyed = self._names.find()
-        hidden = secrets | find_linked(self._top, secrets) | self._secrets_at_home() | system_secrets()
+        hidden = secrets | find_linked(self._top, secrets) | self._secrets_at_home() | system_secrets() | self._private
         if holds_secrets(self.project):
             hidden |= {f"{self._top}/.git/objects"}
         hidden = {path for path in hidden if not f"{self._top}/".startswith(f"{path}/")}
@@ -93,7 +88,7 @@ class Sandbox:
     def obeyed_files(self) -> dict[str, tuple[int, int, int]]:
         """The files that a program obeys later, with what changes when they do: to compare before and after."""
         states = dict[str, tuple[int, int, int]]()
-        for path in self._names.find()[1]:
+        for path in self._names.find()[1] - {f"{self._top}/.git"}:
             try:
                 status = os.stat(path, follow_symlinks=False)
             except OSError:
@@ -116,7 +111,7 @@ class Sandbox:
         outside = [entry for entry in entries if not f"{os.path.realpath(entry)}/".startswith(f"{self._top}/")]
         bare = make_bare_environment()
         return {
-            **bare,
+            **mark_environment(bare),
             "PATH": os.pathsep.join(dict.fromkeys([*outside, *bare["PATH"].split(os.pathsep)])),
             "PAGER": "cat",
             "GIT_PAGER": "cat",
@@ -161,16 +156,16 @@ class Sandbox:
         """The smallest profile in which these attempts would succeed."""
         wanted = Profile.WORKSPACE
         repository = f"{self._top}/.git"
-        obeyed = self._names.find()[1]
+        secrets, obeyed = self._names.find()
         for attempt in attempts:
             path = attempt.target
-            if attempt.kind != "write" or not self.layers.can_work or not path.startswith(f"{self._top}/"):
+            if attempt.kind != "write" or not self.can_work or not path.startswith(f"{self._top}/"):
                 return Profile.FREE
             if path == repository or path.startswith(f"{repository}/"):
                 if path.removeprefix(f"{repository}/").partition("/")[0] in _GIT_OBEYED:
                     return Profile.FREE
                 wanted = Profile.REPOSITORY
-            elif any(path == name or path.startswith(f"{name}/") for name in obeyed):
+            elif any(path == name or path.startswith(f"{name}/") for name in secrets | obeyed):
                 return Profile.FREE
         return wanted
 

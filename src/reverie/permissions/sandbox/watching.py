@@ -43,7 +43,7 @@ _PATHS: dict[str, tuple[tuple[int | None, int], ...]] = {
 }
 _NEEDS_TARGET = frozenset({"rmdir", "unlink", "unlinkat", "truncate", "rename", "renameat", "renameat2", *METADATA})
 _MAKES = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"})
-_FREE = ("/proc/", "/dev/")
+_FREE, _MEMORY = ("/proc/", "/dev/"), "/dev/shm/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,8 @@ class Watcher:
         def is_below(folders: tuple[str, ...]) -> bool:
             return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
-        return path.startswith(_FREE) or (is_below(self._free) and not is_below(self._fixed))
+        is_device = path.startswith(_FREE) and not path.startswith(_MEMORY)
+        return is_device or (is_below(self._free) and not is_below(self._fixed))
 
     def _connect(self, call: _Call) -> int:
         """Connects in the name of the command: to what was read here, which the command cannot change any more."""
