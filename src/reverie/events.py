@@ -79,6 +79,10 @@ class PermissionAsked:
     """The rules for an answer that holds for this session, or always. None: it can be allowed only once."""
     saves_to: str = ""
     """The file in which "always" saves the rules. Empty: "always" cannot be chosen."""
+    tried: tuple[str, ...] = ()
+    """What the call tried in the sandbox and could not do. Empty: it has not run yet."""
+    choices: tuple[str, ...] = ()
+    """The profiles in which it may run again, least first: workspace, repository, free."""
 
 
 @dataclass(frozen=True, slots=True)

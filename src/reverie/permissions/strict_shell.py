@@ -104,6 +104,19 @@ def why_not_read_only(command: str) -> str | None:
     return None
 
 
+def anchor_globs(command: str) -> str:
+    """Puts `./` before each word of such a command that begins with a glob: a file `-fs.5` is then not an option."""
+    source, position, pieces = command.rstrip("\n"), 0, list[str]()
+    while position < len(source) and (token := _TOKEN.match(source, position)):
+        if (token["plain"] or "").startswith("*"):
+            at = token.start("plain")
+            pieces += [source[position:at], "./"]
+            position = at
+        pieces.append(source[position : token.end()])
+        position = token.end()
+    return "".join(pieces)
+
+
 def reads_widely(command: str) -> bool:
     """Whether such a command may open files that it does not name: by a glob, or by searching a folder."""
     try:

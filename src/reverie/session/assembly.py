@@ -23,6 +23,7 @@ from reverie.loop import Thread
 from reverie.models.window import output_caps
 from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.commands import SessionCommands
@@ -135,6 +136,7 @@ class Assembly:
         self.hook_points = HookPoints(parts.hooks, emit, self._running_tasks)
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
+        self.sandboxes = Sandboxes(wanted=given.sandbox, private=[parts.places.home])
         self.gate = PermissionGate(
             parts.hooks,
             PolicyMode(given.mode),
@@ -145,6 +147,7 @@ class Assembly:
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
             trusted=is_trusted(parts.settings, parts.places),
+            sandboxes=self.sandboxes,
             store=LocalRules(parts.places.cwd, parts.places.home),
         )
         self.mcp = SessionMcp(parts, self.gate, emit, interactive, tools)
@@ -219,6 +222,8 @@ class Assembly:
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 spawn=self.agents.spawner.main.spawn,
                 post=self.messages.send,
+                sandboxes=self.sandboxes,
+                shown=(self.memory.directory.root,) if self.memory is not None else (),
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),
