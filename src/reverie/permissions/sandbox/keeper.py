@@ -130,9 +130,25 @@ class Keeper:
         self._make_places()
         if os.path.isdir(_MEMORY_FOLDER):
             self._keep_visible(_MEMORY_FOLDER)
-        for path in view.hidden:
+        shown = {path: kernel.copy_mounts(path) for path in view.shown if os.path.isdir(path)}
+        for path in sorted(view.hidden):  # what is inside of another one comes after it
             if os.path.lexists(path) and not os.path.islink(path):
-                kernel.bind(self._no_folder if os.path.isdir(path) else self._none, path)
+                inside = {name: mounts for name, mounts in shown.items() if name.startswith(f"{path}/")}
+                if inside:
+                    self._show_only(path, inside)
+                else:
+                    kernel.bind(self._no_folder if os.path.isdir(path) else self._none, path)
+        for descriptor in shown.values():
+            os.close(descriptor)
+
+    def _show_only(self, path: str, inside: dict[str, int]) -> None:
+        """Puts an empty folder in the place of a hidden one, with nothing in it but the way to these folders."""
+        kernel.mount_memory(path, self._order.limits.private_size)
+        for name in inside:
+            os.makedirs(name, exist_ok=True)
+        kernel.set_read_only(path, True, recursive=False)
+        for name, descriptor in inside.items():
+            kernel.attach_mounts(descriptor, name)
 
     def _keep_visible(self, folder: str) -> None:
         """Gives the command a /dev/shm of its own, unless it works there."""
@@ -151,6 +167,8 @@ class Keeper:
         rules.allow_except("/", kernel.READS, frozenset() if self._namespaces else frozenset(view.hidden))
         for path in (self._private, *view.writable, *((_MEMORY_FOLDER,) if self._namespaces else ())):
             rules.allow(path, kernel.READS | kernel.CHANGES)
+        for path in view.shown:
+            rules.allow_except(path, kernel.READS, frozenset(view.hidden))
         for path in _DEVICES:
             rules.allow(path, kernel.READ_FILE | kernel.WRITE_FILE)
         rules.allow("/dev/pts", kernel.READ_FILE | kernel.WRITE_FILE | kernel.READ_DIR)

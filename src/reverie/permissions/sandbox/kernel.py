@@ -149,6 +149,16 @@ def bind(source: str, target: str) -> None:
     _checked(_libc.mount(os.fsencode(source), os.fsencode(target), None, _BIND | _RECURSIVE, None), f"bind {target}")
 
 
+def copy_mounts(path: str) -> int:
+    """Returns a descriptor of a folder as it is shown now, to be attached somewhere."""
+    flags = 1 | os.O_CLOEXEC | _AT_RECURSIVE  # OPEN_TREE_CLONE
+    return _checked(_libc.syscall(428, -100, os.fsencode(path), flags), f"open_tree {path}")
+
+
+def attach_mounts(descriptor: int, target: str) -> None:
+    _checked(_libc.syscall(429, descriptor, b"", -100, os.fsencode(target), 4), f"move_mount {target}")
+
+
 def mount_memory(target: str, size: int) -> None:
     """Mounts an empty private folder in memory, with at most `size` bytes."""
     options = f"mode=0700,size={size}".encode()

@@ -31,6 +31,8 @@ class SandboxView:
     landlock: int
     """The version of Landlock to use; 0: without it."""
     hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    """Folders inside of hidden ones that it sees all the same."""
     writable: tuple[str, ...] = ()
     """Folders in which it may write; empty: only in its private folder."""
     fixed: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class SandboxOrder:
             SandboxView(
                 view["landlock"],
                 hidden=tuple(view["hidden"]),
+                shown=tuple(view["shown"]),
                 writable=tuple(view["writable"]),
                 fixed=tuple(view["fixed"]),
                 replaced=tuple((shown, target) for shown, target in view["replaced"]),

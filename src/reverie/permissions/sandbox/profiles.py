@@ -65,10 +65,10 @@ class Sandbox:
         hidden = secrets | find_linked(self._top, secrets) | self._secrets_at_home() | system_secrets() | self._private
         if holds_secrets(self.project):
             hidden |= {f"{self._top}/.git/objects"}
-        hidden = {path for path in hidden if not f"{self._top}/".startswith(f"{path}/")}
-        for path in shown:
-            hidden = reveal(hidden, os.path.realpath(path))
-        view = SandboxView(self.layers.landlock, tuple(sorted(hidden)))
+        if any(f"{self._top}/".startswith(f"{path}/") for path in hidden):
+            hidden = reveal(hidden, self._top)
+        seen = tuple(os.path.realpath(path) for path in shown)
+        view = SandboxView(self.layers.landlock, tuple(sorted(hidden)), shown=seen)
         if profile is Profile.READ_ONLY:
             return view
         return replace(view, writable=(self._top,), fixed=tuple(sorted(self._fixed(profile, obeyed))))
