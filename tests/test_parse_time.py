@@ -63,7 +63,7 @@ from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
 from reverie.parsing import load_json, load_toml, load_yaml, split_long
 from reverie.permissions.path_glob import expand_braces
-from reverie.permissions.shell.commands import all_commands, plain_commands
+from reverie.permissions.shell_commands import all_commands, plain_commands
 from reverie.permissions.shell.read_only import is_read_only_shell
 from reverie.permissions.shell.words import find_deception
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]

@@ -218,7 +218,7 @@ def names_guarded_file(call: ToolCall) -> bool:
     if call.tool != "Bash":
         changes = call.tool in _CHANGES_A_FILE
         return any(map(is_sensitive, list_paths(call))) or (changes and _is_inside_cwd(call) and _is_obeyed_later(call))
-    from reverie.permissions.shell.commands import all_commands
+    from reverie.permissions.shell_commands import all_commands
 
     named = (word for part in all_commands(str(call.input.get("command", ""))) for word in part.words[1:] if word)
     return any(_is_guarded_word(piece, call.cwd) for word in named for piece in (word, *re.split("[=:@]", word)[1:]))
@@ -226,9 +226,9 @@ def names_guarded_file(call: ToolCall) -> bool:
 
 def names_program(command: str, program: str) -> bool:
     """Whether a part of the command, at any depth, starts this program by its name."""
-    from reverie.permissions.shell.commands import all_commands
+    from reverie.permissions.shell_commands import all_commands
 
-    return any(part.words and os.path.basename(part.words[0] or "") == program for part in all_commands(command))
+    return any(part.words and (part.words[0] or "").rpartition("/")[2] == program for part in all_commands(command))
 
 
 def _is_guarded_word(word: str, cwd: Path) -> bool:

@@ -70,8 +70,8 @@ class ToolCall:
 class Allow:
     """The call may run.
 
-    `updated_input`: run it with this input, because one of the user's hooks changed it. `profile`: run it in the sandbox
-    with these rights; None: with all that the user has. `may_widen`: ask about what the sandbox refused.
+    `updated_input`: run it with this input, because one of the user's hooks changed it. `profile`: run it in the
+    sandbox with these rights; None: with all that the user has. `may_widen`: ask about what the sandbox refused.
     """
 
     updated_input: JsonObject | None = None

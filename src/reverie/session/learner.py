@@ -95,6 +95,7 @@ async def open_learner(
                 permission=_nobody_asks,
                 read_cache=ReadCache(),
                 sandboxes=Sandboxes(wanted=settings.permissions.sandbox, private=[places.home]),
+                shown=(addressed or memory.root,),
                 keep_dir=places.tool_results(session),
             )
             return ForkPoint(talk, {tool.name: tool for tool in tools}, context, cap, cap)

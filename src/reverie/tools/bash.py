@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from reverie.errors import UserError
 from reverie.paths.programs import make_bare_environment, system_program, users_program
@@ -162,7 +162,7 @@ def _add_report(
         notes.append(f"[made or changed, and obeyed later by programs or agents: {names}]")
     structured: JsonObject = {"sandbox": profile.value, **({"tried": list(tried)} if tried else {})}
     if isinstance(output.structured, dict):
-        structured = {**output.structured, **structured}
+        structured = {**cast("JsonObject", output.structured), **structured}
     wider = sandbox.profile_for(serious) if serious else None
     if wider is profile or (wider is Profile.WORKSPACE and profile is Profile.REPOSITORY):
         wider = Profile.FREE

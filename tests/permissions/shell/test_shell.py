@@ -125,7 +125,7 @@ def test_importing_the_package_does_not_load_the_parser() -> None:
 def test_no_character_behind_a_brace_ends_the_process(before: str) -> None:
     """The grammar's own scanner read far beyond a table; whether that crashed depended on what lay there."""
     code = (
-        "import json, sys; from reverie.permissions.shell.commands import all_commands, plain_commands\n"
+        "import json, sys; from reverie.permissions.shell_commands import all_commands, plain_commands\n"
         f"for at in range(0xe000, 0x110000, 0x9d1): one = {before!r} + chr(at); plain_commands(one);"
         " found = list(all_commands(one))\n"
         "print(json.dumps([one.words for one in found]))"

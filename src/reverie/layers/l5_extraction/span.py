@@ -17,8 +17,7 @@ from reverie.memory.changes import Evidence
 from reverie.memory.evidence import gather_evidence
 from reverie.moments import local_day
 from reverie.permissions.memory_paths import is_inside
-from reverie.permissions.shell.commands import all_commands
-from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.shell_commands import all_commands
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, JsonObject, Message, TextBlock, ToolResultBlock, ToolUseBlock
@@ -157,7 +156,7 @@ class OwnWrites:
                 return False
 
     def _changes(self, command: str) -> bool:
-        if not self._may_name_memory(command) or is_read_only_shell(command):
+        if not self._may_name_memory(command):
             return False
         if any(
             self._is_inside(self._expand_home(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)
