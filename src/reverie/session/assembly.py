@@ -27,6 +27,7 @@ from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.commands import SessionCommands
+from reverie.session.file_undo import FileUndo
 from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
@@ -137,6 +138,8 @@ class Assembly:
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
         self.sandboxes = Sandboxes(wanted=given.sandbox, private=[parts.places.home])
+        stored = parts.places.session(parts.log.session_id) / "files" if parts.lease is not None else None
+        self.file_undo = FileUndo(parts.log, stored, self.sandboxes)
         self.gate = PermissionGate(
             parts.hooks,
             PolicyMode(given.mode),
@@ -148,6 +151,7 @@ class Assembly:
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
             trusted=is_trusted(parts.settings, parts.places),
             sandboxes=self.sandboxes,
+            before_change=self.file_undo.keep,
             store=LocalRules(parts.places.cwd, parts.places.home),
         )
         self.mcp = SessionMcp(parts, self.gate, emit, interactive, tools)

@@ -58,10 +58,15 @@ class ProjectSnapshots:
 
     def restore(self, snapshot: str) -> RestoredFiles:
         """Makes the files as they were. Files that git ignores and that are new stay. Raises NoSnapshot."""
+        changes = self.compare(snapshot)
+        self._git("read-tree", "--reset", "-u", snapshot)
+        return changes
+
+    def compare(self, snapshot: str) -> RestoredFiles:
+        """Returns what `restore` would change. Raises NoSnapshot."""
         now = self.take()
         names = self._git("diff-tree", "-r", "-z", "--name-status", "--no-renames", snapshot, now).split("\0")
         changes = list(zip(names[::2], names[1::2], strict=False))
-        self._git("read-tree", "--reset", "-u", snapshot)
         return RestoredFiles(
             tuple(name for status, name in changes if status != "A"),
             tuple(name for status, name in changes if status == "A"),
