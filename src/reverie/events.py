@@ -63,6 +63,8 @@ class ToolFinished:
     text: str
     is_error: bool
     seconds: float
+    how: str = ""
+    """How it was allowed to run: "sandbox" or "asked"; empty for other ways."""
 
 
 @dataclass(frozen=True, slots=True)

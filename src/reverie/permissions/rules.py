@@ -77,6 +77,8 @@ class Allow:
     updated_input: JsonObject | None = None
     profile: Profile | None = None
     may_widen: bool = False
+    asked: bool = False
+    """The user was asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,9 @@ class PermissionGate:
             if answer.kind is AnswerKind.ALWAYS:
                 self._save(rules, question.offer)
         denied = Deny(answer.reason or "the user refused this call")
-        future.set_result(denied if answer.kind is AnswerKind.DENY else Allow(profile=_chosen(question.call, answer)))
+        future.set_result(
+            denied if answer.kind is AnswerKind.DENY else Allow(profile=_chosen(question.call, answer), asked=True)
+        )
         return True
 
     def _save(self, rules: tuple[str, ...], offer: Offer) -> None:

@@ -171,6 +171,8 @@ class ToolOutput:
     """The file that the tool itself put the whole result in."""
     widening: Widening | None = None
     """What the sandbox refused, so that the result may be incomplete."""
+    how: str = ""
+    """How it may run, in a word for the user: sandbox, asked."""
     seconds: float = 0.0
     """How long the tool ran, without the time for permission."""
 

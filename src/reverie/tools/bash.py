@@ -160,18 +160,17 @@ def _add_report(
     if obeyed:
         names = ", ".join(os.path.relpath(path, sandbox.project) for path in obeyed)
         notes.append(f"[made or changed, and obeyed later by programs or agents: {names}]")
-    structured: JsonObject = {"sandbox": profile.value, **({"tried": list(tried)} if tried else {})}
-    if isinstance(output.structured, dict):
-        structured = {**cast("JsonObject", output.structured), **structured}
+    structured = {**cast("JsonObject", output.structured), "sandbox": profile.value}
+    if tried:
+        structured["tried"] = list(tried)
     wider = sandbox.profile_for(serious) if serious else None
     if wider is profile or (wider is Profile.WORKSPACE and profile is Profile.REPOSITORY):
         wider = Profile.FREE
     content = str(output.content)
     if notes:  # at the beginning if the end may be left out
         content = "\n".join((*notes, content) if output.kept_in else (content, *notes))
-    return replace(
-        output, content=content, structured=structured, widening=Widening(tried, wider) if wider is not None else None
-    )
+    widening = Widening(tried, wider) if wider is not None else None
+    return replace(output, content=content, structured=structured, widening=widening, how="sandbox")
 
 
 _SHOWN = 6

@@ -128,16 +128,16 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
         given = prepared.given if allowed.updated_input is None else allowed.updated_input
         started = monotonic()
         output = await prepared.tool.run(given, replace(context, profile=allowed.profile))
-        took = monotonic() - started
+        took, asked_user = monotonic() - started, allowed.asked
         if output.widening is not None and allowed.may_widen:
             wider = await context.permission(replace(asked, input=given, widening=output.widening))
             if isinstance(wider, Allow):
-                started = monotonic()
+                started, asked_user = monotonic(), asked_user or wider.asked
                 output = await prepared.tool.run(given, replace(context, profile=wider.profile))
                 took += monotonic() - started
             elif isinstance(output.content, str):
                 output = replace(output, content=f"{output.content}\n[{wider.reason}]")
-        return replace(_make_storable(output), seconds=took)
+        return replace(_make_storable(output), seconds=took, how="asked" if asked_user else output.how)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
