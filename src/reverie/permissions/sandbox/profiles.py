@@ -21,6 +21,10 @@ from reverie.runtime.agent_above import mark_environment
 _GIT_OBEYED = ("hooks", "config", "config.worktree", "info", "modules", "worktrees")
 
 
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
 class Sandbox:
     """Starts commands of one project. It keeps the names of files between commands."""
 
@@ -30,7 +34,7 @@ class Sandbox:
         self.layers = layers
         self._private = frozenset(os.path.realpath(path) for path in private)
         self.project = find_project(cwd)
-        self._limits = limits or Limits()
+        self._limits = limits or Limits(memory=min(Limits().memory, _half_of_memory()))
         self._top = str(self.project)
         self._home = os.path.realpath(Path.home())
         self._names = NamedFiles(self._top)
