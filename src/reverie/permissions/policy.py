@@ -148,7 +148,8 @@ def with_sandbox(sandboxes: Sandboxes, mode: PolicyMode, policy: Policy) -> Poli
             return policy(call)
         command, sandbox = str(call.input.get("command", "")), sandboxes.at(call.cwd)
         if not sandbox.layers.can_read:
-            return Allow(profile=Profile.READ_ONLY) if reads_strictly(command, sandbox) else policy(call)
+            may_run = reads_strictly(command, call.cwd, sandbox)
+            return Allow(profile=Profile.READ_ONLY) if may_run else policy(call)
         if never_wider:
             return Allow(profile=Profile.READ_ONLY)
         if names_program(command, "git") and sandbox.history_holds_secrets():
@@ -159,10 +160,14 @@ def with_sandbox(sandboxes: Sandboxes, mode: PolicyMode, policy: Policy) -> Poli
     return decide
 
 
-def reads_strictly(command: str, sandbox: Sandbox) -> bool:
-    """Whether a command only reads, and names all that it reads if the project has secrets: for machines without a
-    sandbox."""
+def reads_strictly(command: str, cwd: Path, sandbox: Sandbox) -> bool:
+    """Whether a command only reads, and no secrets: for machines without a sandbox."""
+    from reverie.permissions.shell_commands import all_commands
+
     if not is_read_only_shell(command):
+        return False
+    words = [word for part in all_commands(command) for word in part.words[1:] if word]
+    if any(is_sensitive(Path(os.path.realpath(cwd / word))) for word in words):  # by a link, too
         return False
     try:
         return not reads_widely(command) or not sandbox.holds_secrets()

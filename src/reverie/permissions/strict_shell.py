@@ -77,6 +77,7 @@ _FIND_TEXT = frozenset({"-iname", "-ipath", "-name", "-newer", "-newermt", "-pat
 _FIND_NUMBER = frozenset({"-amin", "-atime", "-cmin", "-ctime", "-maxdepth", "-mindepth", "-mmin", "-mtime", "-size"})
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}[ckMGbw]?")
 _REPEATED = re.compile(r"\{(\d*),?(\d*)\\?\}")
+_MOST_COMMANDS = 50
 _MOST_REPEATED = 3
 _MOST_REPETITIONS = 20
 _KERNEL = frozenset({"dev", "proc", "sys"})
@@ -87,6 +88,9 @@ _STARTS = frozenset({"", "&&", ";"})
 class _Word:
     text: str
     quoted: bool
+
+
+_QUIET = _Word("2>/dev/null", quoted=False)
 
 
 def is_read_only_shell(command: str) -> bool:
@@ -133,7 +137,7 @@ def _read(source: str) -> Iterator[tuple[list[_Word], bool]]:
     """Yields each simple command, and whether it reads from a pipe."""
     if len(source) > MAX_COMMAND_CHARACTERS:
         raise NotReadOnly(f"it is longer than {MAX_COMMAND_CHARACTERS:,} characters")
-    words, before, position = list[_Word](), "", 0
+    words, before, position, commands = list[_Word](), "", 0, 1
     while position < len(source):
         token = _TOKEN.match(source, position)
         if token is None:
@@ -142,12 +146,18 @@ def _read(source: str) -> Iterator[tuple[list[_Word], bool]]:
             )
         position = token.end()
         if joiner := token["joiner"]:
-            yield words, before == "|"
-            words, before = [], joiner
-        elif token["quiet"] is None:
+            yield [word for word in words if word is not _QUIET], before == "|"
+            words, before, commands = [], joiner, commands + 1
+            if commands > _MOST_COMMANDS:
+                raise NotReadOnly(f"it has more than {_MOST_COMMANDS} commands")
+        elif token["quiet"] is not None:
+            if not words or words[-1] is _QUIET:
+                raise NotReadOnly("2>/dev/null does not follow a command, or stands twice")
+            words.append(_QUIET)
+        else:
             texts = (token[kind] for kind in ("plain", "single", "double", "paren"))
             words.append(_Word(next((text for text in texts if text), ""), token["plain"] is None))
-    yield words, before == "|"
+    yield [word for word in words if word is not _QUIET], before == "|"
 
 
 def _check(words: list[_Word], piped: bool) -> None:
@@ -193,6 +203,7 @@ def _sort(name: str, program: _Program, words: list[_Word]) -> tuple[list[_Word]
         elif text.startswith("--"):
             long_name, equals, value = text[2:].partition("=")
             if equals and long_name in program.long_texts.split() and not (set("*?") & set(value) and not word.quoted):
+                _check_width(name, value)
                 continue
             if text[2:] not in program.long_flags.split():
                 raise NotReadOnly(f"{name} {clip(text)} is not an option known to be harmless")
@@ -224,11 +235,15 @@ def _read_letters(name: str, program: _Program, text: str, options: set[str]) ->
 
 def _check_value(name: str, program: _Program, letter: str, value: str) -> None:
     if letter in program.texts:
-        if name == "stat" and re.search(r"\d{4}", value):
-            raise NotReadOnly("its format has a very large width")
+        _check_width(name, value)
         _check_pattern(value)
     elif not re.fullmatch(r"[+-]?[0-9]{1,6}", value) or int(value.lstrip("+-")) > _MOST_NUMBER:
         raise NotReadOnly(f"the value {clip(value)} of {name} is not a plain number")
+
+
+def _check_width(name: str, value: str) -> None:
+    if name in ("stat", "ls") and re.search(r"\d{4}", value):
+        raise NotReadOnly("its format has a very large width")
 
 
 def _check_pattern(text: str) -> None:
@@ -258,6 +273,8 @@ def _check_find(words: list[_Word]) -> None:
             raise NotReadOnly(f"find {clip(name)} is not a test or action known to be harmless")
         if name in _FIND_NUMBER and not _NUMBER.fullmatch(texts[position + 1]):
             raise NotReadOnly(f"the value {clip(texts[position + 1])} of find {name} is not a plain number")
+        if texts[position + 1].startswith("-") and name in _FIND_TEXT:
+            raise NotReadOnly(f"the value {clip(texts[position + 1])} of find {name} reads like an action")
         position += 2
 
 

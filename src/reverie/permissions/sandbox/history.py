@@ -13,6 +13,7 @@ from pathlib import Path
 from reverie.paths.programs import make_bare_environment, system_program
 from reverie.paths.repo import find_repo
 from reverie.permissions.sensitive import is_sensitive_tracked
+from reverie.runtime.bounded import bounded
 
 _SECONDS = 20
 _known: dict[str, tuple[str, bool]] = {}
@@ -72,7 +73,7 @@ def _references(git: Path, git_dir: Path) -> str | None:
 def _run(git: Path, git_dir: Path, *words: str) -> str | None:
     try:
         done = subprocess.run(
-            [git, f"--git-dir={git_dir}", "-c", "core.fsmonitor=false", *words],
+            bounded([git, f"--git-dir={git_dir}", "-c", "core.fsmonitor=false", *words]),
             capture_output=True,
             timeout=_SECONDS,
             check=True,

@@ -17,6 +17,7 @@ from reverie.permissions.sandbox.names import HOME_DEPTH, NamedFiles, find_linke
 from reverie.permissions.sandbox.order import Attempt, Limits, SandboxOrder, SandboxReport, SandboxView
 from reverie.permissions.sandbox.probe import SandboxLayers, helper_for
 from reverie.runtime.agent_above import mark_environment
+from reverie.runtime.bounded import bounded
 
 _GIT_OBEYED = ("hooks", "config", "config.worktree", "info", "modules", "worktrees")
 
@@ -144,7 +145,7 @@ class Sandbox:
             return frozenset()
         try:
             done = subprocess.run(
-                [git, "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"],
+                bounded([git, "-c", "core.fsmonitor=false", "check-ignore", "-z", "--stdin"]),
                 input="\0".join(inside).encode("utf-8", "surrogateescape"),
                 capture_output=True,
                 timeout=10,
