@@ -167,7 +167,8 @@ class Sandbox:
             if attempt.kind != "write" or not self.can_work or not path.startswith(f"{self._top}/"):
                 return Profile.FREE
             if path == repository or path.startswith(f"{repository}/"):
-                if path.removeprefix(f"{repository}/").partition("/")[0] in _GIT_OBEYED:
+                # git writes `config.lock`, and then gives it the name `config`
+                if path.removeprefix(f"{repository}/").partition("/")[0].removesuffix(".lock") in _GIT_OBEYED:
                     return Profile.FREE
                 wanted = Profile.REPOSITORY
             elif any(path == name or path.startswith(f"{name}/") for name in secrets | obeyed):
