@@ -145,7 +145,7 @@ class ToolContext:
     shown: tuple[Path, ...] = ()
     """Folders of Reverie that commands in the sandbox see: the memory."""
     replaced: tuple[tuple[Path, Path], ...] = ()
-    """Folders that such commands see instead of others: (shown, in this place)."""
+    """Folders that such commands see instead of others: (shown, in this place). Without namespaces they see neither."""
     editor: EditorFiles | None = None
     """What the user has open, for the tools that read and change one file. Memories never go this way."""
 

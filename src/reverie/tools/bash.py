@@ -102,7 +102,10 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
         try:
             shown = (context.keep_dir, *context.shown)
             view = await asyncio.to_thread(sandbox.make_view, profile, shown)
-            view = replace(view, replaced=tuple((str(real), str(place)) for real, place in context.replaced))
+            if sandbox.layers.namespaces:
+                view = replace(view, replaced=tuple((str(real), str(place)) for real, place in context.replaced))
+            else:  # it cannot show one folder in place of another
+                view = replace(view, hidden=(*view.hidden, *(str(place) for _, place in context.replaced)))
             before = sandbox.obeyed_files() if profile.writes_project else {}
             started = list[_SandboxedProcess]()
 

@@ -106,15 +106,12 @@ class DreamBash(WrappedTool):
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         layers = await asyncio.to_thread(lambda: context.sandboxes.layers)
-        if layers.namespaces:
-            replaced = ((self._copy.folder, self._copy.root),)
-            where = replace(context, shown=(*self._folders, self._copy.root), replaced=replaced)
-        elif self._names_memory(str(given["command"]), context.cwd):
+        if not layers.namespaces and self._names_memory(str(given["command"]), context.cwd):
             return ToolOutput(
                 f"A command cannot read {self._copy.root} here: use Read, Grep and Glob for it.", is_error=True
             )
-        else:
-            where = replace(context, shown=self._folders)
+        shown = (*self._folders, self._copy.root) if layers.namespaces else self._folders
+        where = replace(context, shown=shown, replaced=((self._copy.folder, self._copy.root),))
         output = await self._inner.run(given, where)
         if not isinstance(output.content, str) or _TRANSCRIPT not in f"{given['command']}{output.content}":
             return output

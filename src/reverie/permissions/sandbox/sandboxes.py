@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
 
 class Sandboxes:
-    """`wanted`: whether there should be any; `private`: folders that no command sees, such as Reverie's own."""
+    """`wanted`: whether there should be any; `private`: folders that no command sees, such as Reverie's own; `layers`:
+    only these instead of all that work."""
 
-    def __init__(self, *, wanted: bool = True, private: Iterable[Path] = ()) -> None:
-        self._wanted, self._private = wanted, tuple(private)
+    def __init__(
+        self, *, wanted: bool = True, private: Iterable[Path] = (), layers: SandboxLayers | None = None
+    ) -> None:
+        self._wanted, self._private, self._layers = wanted, tuple(private), layers
         self._sandboxes = dict[Path, "Sandbox"]()
 
     @property
@@ -25,6 +28,8 @@ class Sandboxes:
         """What works on this machine; the first call takes a moment."""
         from reverie.permissions.sandbox.probe import SandboxLayers, find_layers
 
+        if self._layers is not None:
+            return self._layers
         return find_layers() if self._wanted else SandboxLayers(False, 0, "it is turned off (permissions.sandbox)")
 
     def at(self, cwd: Path) -> Sandbox:
