@@ -84,7 +84,7 @@ def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
     with chat(reverie, "--model", model) as terminal:
         terminal.say("make it")
         for _ in range(16):
-            terminal.press("y")
+            terminal.press("p")
             time.sleep(0.1)
         terminal.until("no ›")
         assert not (reverie.work / "made.txt").exists()
@@ -94,7 +94,7 @@ def test_keys_of_a_message_do_not_answer_a_question(reverie: Command) -> None:
         terminal.press("\r")
         terminal.until("Over.")
         terminal.press("\r")
-        terminal.until("[yyyyyyyyyyyyyyyy]")
+        terminal.until("[pppppppppppppppp]")
     assert not (reverie.work / "made.txt").exists()
 
 
@@ -104,12 +104,12 @@ def test_a_key_that_is_held_down_does_not_answer_the_next_question(reverie: Comm
         terminal.say("make them")
         terminal.until("no ›")
         for _ in range(12):
-            terminal.press("y")
+            terminal.press("p")
             time.sleep(0.1)
         terminal.until("no ›")
         assert not (reverie.work / "made-2.txt").exists()
         time.sleep(0.6)
-        terminal.press("y")
+        terminal.press("p")
         terminal.until("Over.")
     assert (reverie.work / "made-2.txt").exists()
 
