@@ -61,9 +61,8 @@ from reverie.offline.talk.wants import read_want
 from reverie.offline.terms import read_question
 from reverie.parsing import load_json, load_toml, load_yaml, split_long
 from reverie.permissions.path_glob import expand_braces
-from reverie.permissions.shell.commands import all_commands, plain_commands
-from reverie.permissions.shell.read_only import is_read_only_shell
-from reverie.permissions.shell.words import find_deception
+from reverie.permissions.shell_commands import all_commands, plain_commands
+from reverie.permissions.strict_shell import is_read_only_shell
 from reverie.runtime.hooks import _json_object  # pyright: ignore[reportPrivateUsage]
 from reverie.storage.transcript.file import parse_line
 from reverie.text.columns import width
@@ -153,7 +152,6 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "shell of allow rules": plain_commands,
     "shell of deny rules": lambda text: list(all_commands(text)),
     "arguments of a wrapper": lambda text: list(all_commands(f"sudo env {text}")),
-    "lookalikes": find_deception,
     "transcript": lambda text: parse_line(text.encode()),
     "JSON": load_json,
     "tool input": read_input,

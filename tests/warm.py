@@ -54,7 +54,7 @@ _READ = {
     "memory.secrets.likeness": "_read_pairs",
     "memory.secrets.rules": "compile_makers",
     "models.catalogue": "_load_built_in",
-    "permissions.shell.tree": "_language",
+    "permissions.shell_commands": "_language",
     "settings.reach": "list_reaches",
     "settings.schema": "list_settings",
 }

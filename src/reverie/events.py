@@ -63,6 +63,8 @@ class ToolFinished:
     text: str
     is_error: bool
     seconds: float
+    how: str = ""
+    """How it was allowed to run: "sandbox" or "asked"; empty for other ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class PermissionAsked:
     """The rules for an answer that holds for this session, or always. None: it can be allowed only once."""
     saves_to: str = ""
     """The file in which "always" saves the rules. Empty: "always" cannot be chosen."""
+    tried: tuple[str, ...] = ()
+    """What the call tried in the sandbox and could not do. Empty: it has not run yet."""
+    choices: tuple[str, ...] = ()
+    """The profiles in which it may run again, least first: workspace, repository, free."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ async def execute(thread: Thread, calls: Sequence[ToolUseBlock]) -> bool:
         record_result(thread.log, call.id, output)
         beside += await thread.surroundings.after_result(call, output)
         seconds = time.monotonic() - started.get(call.id, time.monotonic())
-        thread.emit(ToolFinished(call.id, call.name, text_of(output), output.is_error, seconds))
+        thread.emit(ToolFinished(call.id, call.name, text_of(output), output.is_error, seconds, output.how))
     beside += await thread.surroundings.between_rounds()
     if beside:
         say(thread, beside)

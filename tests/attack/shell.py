@@ -1,4 +1,5 @@
-"""Shell commands that run unasked, bent in many ways and really run in a folder with traps and marked secret files.
+"""Shell commands that run unasked where there is no sandbox, bent in many ways and really run, in a folder with traps
+and marked secret files.
 
 Never: a change of any file, the mark of a secret in the output, a command that does not end, a program that was not
 checked. What would be asked about is not run and not counted.
@@ -17,9 +18,11 @@ import pytest
 
 from reverie.permissions.policy import PolicyMode, make_policy
 from reverie.permissions.rules import Allow, ToolCall
-from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.sandbox.sandboxes import Sandboxes
+from reverie.permissions.strict_shell import is_read_only_shell
 from tests.attack.arena import Arena
-from tests.permissions.shell.test_shell_fuzz import (
+from tests.permissions.test_secrets import READS_SECRETS
+from tests.permissions.test_strict_shell_fuzz import (
     BATCH,
     build_world,
     check_trace,
@@ -29,7 +32,6 @@ from tests.permissions.shell.test_shell_fuzz import (
     snapshot,
     walks_far,
 )
-from tests.permissions.test_secrets import READS_SECRETS
 
 SECRET_FILES = (
     ".env",
@@ -85,7 +87,8 @@ def _bent(chance: random.Random, seeds: list[str]) -> str:
 def _runs_unasked(command: str, work: Path) -> bool:
     if not is_read_only_shell(command):
         return False
-    return make_policy(PolicyMode.READ_ONLY)(ToolCall("id", "Bash", {"command": command}, True, work)) == Allow()
+    policy = make_policy(PolicyMode.READ_ONLY, sandboxes=Sandboxes(wanted=False))
+    return isinstance(policy(ToolCall("id", "Bash", {"command": command}, True, work)), Allow)
 
 
 def attack(arena: Arena) -> None:

@@ -149,9 +149,9 @@ def test_writing_outside_is_denied_counted_and_logged(place: House, own_home: Pa
     night = dream(place, OUTSIDE.replace("OUT", str(tmp_path)))
     assert untouched(place)
     assert not list(tmp_path.rglob("evil*"))
-    assert night.dreamt is not None and len(night.dreamt.denied) == 10
+    assert night.dreamt is not None and len(night.dreamt.denied) == 6, "the commands ran, in the sandbox"
     denied = log_of(own_home, "dream_denied")
-    assert {entry["tool"] for entry in denied} == {"Write", "Bash"}
+    assert {entry["tool"] for entry in denied} == {"Write"}
     assert all(entry["reason"] for entry in denied)
 
 
@@ -291,7 +291,7 @@ def test_transcripts_are_not_read_whole_and_no_folder_above_is_searched(place: H
         f'call Bash {{"command": "grep -h hello {path} | tail -n 50"}}\n---\nsay done\n'
     )
     night = dream(place, mind)
-    assert night.dreamt is not None and len(night.dreamt.denied) == 4
+    assert night.dreamt is not None and len(night.dreamt.denied) == 3, "what `cat` shows is only made shorter"
 
 
 def test_a_confined_dream_reads_memory_and_transcripts_only(place: House, own_home: Path, tmp_path: Path) -> None:

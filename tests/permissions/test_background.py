@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reverie.permissions.background import BackgroundWriter
-from reverie.permissions.rules import Allow, Deny, ToolCall
+from reverie.permissions.rules import Allow, Deny, Profile, ToolCall
 
 
 def decide(writer: BackgroundWriter, tool: str, **given: Any) -> Allow | Deny:
@@ -38,6 +38,7 @@ def memory(tmp_path: Path) -> Path:
         ("Glob", {"pattern": "*.md", "path": "MEM"}),
         ("Bash", {"command": "ls MEM | head -3"}),
         ("Bash", {"command": "grep -rn x MEM 2>/dev/null"}),
+        ("Bash", {"command": "rm -rf MEM"}),  # in the sandbox
         ("Write", {"file_path": "MEM/a.md", "content": "x"}),
         ("Write", {"file_path": "MEM/team/b.md", "content": ""}),
         ("Edit", {"file_path": "MEM/new/deep.md", "old_string": "a", "new_string": "b"}),
@@ -46,7 +47,8 @@ def memory(tmp_path: Path) -> Path:
 def test_allowed(memory: Path, tool: str, given: dict[str, str]) -> None:
     writer = BackgroundWriter(memory)
     named = {key: value.replace("MEM", str(memory)) for key, value in given.items()}
-    assert isinstance(decide(writer, tool, **named), Allow)
+    decision = decide(writer, tool, **named)
+    assert decision == Allow(profile=Profile.READ_ONLY if tool == "Bash" else None), "a command never has more rights"
     assert not writer.denied
 
 
@@ -54,10 +56,6 @@ def test_allowed(memory: Path, tool: str, given: dict[str, str]) -> None:
     ("tool", "given"),
     [
         ("Read", {"file_path": "/home/u/.ssh/id_rsa"}),
-        ("Bash", {"command": "rm -rf MEM"}),
-        ("Bash", {"command": "cat MEM/a.md > MEM/b.md"}),
-        ("Bash", {"command": "find MEM -delete"}),
-        ("Bash", {}),
         ("Write", {"file_path": "a.md", "content": "x"}),
         ("Write", {"file_path": "~/a.md", "content": "x"}),
         ("Write", {"file_path": "MEM/../a.md", "content": "x"}),

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reverie.permissions.rules import Ask
 from tests.permissions.hostile_repositories import clean, git, record
-from tests.permissions.test_harmless import decide, run
+from tests.permissions.test_commands import run
 
 pytestmark = pytest.mark.evals
 SHELL = Path(__file__).parents[2] / "evals" / "shell"
@@ -33,11 +32,12 @@ def test_harmless_commands_seldom_ask_and_nothing_acts(tmp_path: Path) -> None:
         assert record(work) == before and not pwned.exists()
 
 
-def test_harmful_commands_ask(tmp_path: Path) -> None:
+def test_harmful_commands_change_nothing(tmp_path: Path) -> None:
     work = clean(tmp_path / "work")
     (work / ".env").write_text("AWS_SECRET=1\n")
     git(work, "add", "-f", ".env")
     git(work, "commit", "-qm", "a secret in the history")
-    unasked = [command for command in commands("harmful") if not isinstance(decide(command, work), Ask)]
-    print(f"{len(unasked)} of {len(commands('harmful'))} harmful commands did not ask: {unasked}")
-    assert unasked == []
+    before = record(work)
+    _, results = run(commands("harmful"), work)
+    assert record(work) == before
+    assert [command for command, output in results.items() if "AWS_SECRET=1" in str(output.content)] == []

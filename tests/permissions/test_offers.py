@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from reverie.permissions.offers import Offer, make_offer
-from reverie.permissions.policy import PolicyMode, Rules, make_policy
+from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
 from reverie.permissions.rules import Allow, Ask, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
+
+
+def by_rules(mode: PolicyMode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
+    """A policy where there is no sandbox, so that every command that no rule allows asks."""
+    return make_policy(mode, rules, can_ask=can_ask, sandboxes=Sandboxes(wanted=False))
 
 
 def bash(command: str, cwd: Path) -> ToolCall:
@@ -26,7 +32,7 @@ def bash(command: str, cwd: Path) -> ToolCall:
 def test_a_question_offers_exactly_what_it_shows(tmp_path: Path, command: str) -> None:
     offer = make_offer(bash(command, tmp_path))
     assert offer == Offer((f"Bash({command})",), can_save=True)
-    policy = make_policy(PolicyMode.ASK, Rules.parse(offer.rules))
+    policy = by_rules(PolicyMode.ASK, Rules.parse(offer.rules))
     assert policy(bash(command, tmp_path)) == Allow(), "the rule covers the command that it was made for"
 
 
@@ -41,10 +47,10 @@ def test_no_rule_for_guarded_files(tmp_path: Path) -> None:
     for tool, path in (("Edit", "AGENTS.md"), ("Write", ".git/hooks/pre-commit"), ("Read", ".env"), ("Write", "x.pem")):
         call = ToolCall("c", tool, {"file_path": path}, tool == "Read", tmp_path)
         assert make_offer(call) == Offer(), path
-        policy = make_policy(PolicyMode.ASK, Rules.parse(allow=["Edit(**)", "Read(**)"]))
+        policy = by_rules(PolicyMode.ASK, Rules.parse(allow=["Edit(**)", "Read(**)"]))
         assert isinstance(policy(call), Ask), path
-        assert make_policy(PolicyMode.ASK, Rules.parse(allow=[f"{tool}({path})"]))(call) == Allow(), "named by the user"
-    policy = make_policy(PolicyMode.ASK, Rules.parse(allow=["Bash(npm run lint:*)", "Bash(cat:*)", "Bash(cp:*)"]))
+        assert by_rules(PolicyMode.ASK, Rules.parse(allow=[f"{tool}({path})"]))(call) == Allow(), "named by the user"
+    policy = by_rules(PolicyMode.ASK, Rules.parse(allow=["Bash(npm run lint:*)", "Bash(cat:*)", "Bash(cp:*)"]))
     for command in (
         *(
             "cat .env",
@@ -83,7 +89,7 @@ _MORE = {
 
 @pytest.mark.parametrize("asked", _MORE)
 def test_an_offered_rule_covers_nothing_else(tmp_path: Path, asked: str) -> None:
-    policy = make_policy(PolicyMode.ASK, Rules.parse(make_offer(bash(asked, tmp_path)).rules))
+    policy = by_rules(PolicyMode.ASK, Rules.parse(make_offer(bash(asked, tmp_path)).rules))
     assert policy(bash(asked, tmp_path)) == Allow()
     for more in _MORE[asked]:
         assert isinstance(policy(bash(more, tmp_path)), Ask), more
@@ -113,12 +119,10 @@ def test_an_offered_rule_covers_nothing_else(tmp_path: Path, asked: str) -> None
     ],
 )
 def test_a_prefix_does_not_cover_what_does_more_than_it_says(tmp_path: Path, rule: str, more: str) -> None:
-    policy = make_policy(PolicyMode.ASK, Rules.parse([f"Bash({rule}:*)"]))
+    policy = by_rules(PolicyMode.ASK, Rules.parse([f"Bash({rule}:*)"]))
     assert policy(bash(rule, tmp_path)) == Allow()
     assert isinstance(policy(bash(more, tmp_path)), Ask)
-    assert make_policy(PolicyMode.ASK, Rules.parse([f"Bash({more})"]))(bash(more, tmp_path)) == Allow(), (
-        "the exact text"
-    )
+    assert by_rules(PolicyMode.ASK, Rules.parse([f"Bash({more})"]))(bash(more, tmp_path)) == Allow(), "the exact text"
 
 
 def test_a_prefix_covers_the_usual_options(tmp_path: Path) -> None:
@@ -133,4 +137,4 @@ def test_a_prefix_covers_the_usual_options(tmp_path: Path) -> None:
         ("go test:*", "go test -run Name -count=1 ./..."),
         ("cargo test:*", "cargo test --release -- --nocapture"),
     ):
-        assert make_policy(PolicyMode.ASK, Rules.parse([f"Bash({rule})"]))(bash(command, tmp_path)) == Allow(), command
+        assert by_rules(PolicyMode.ASK, Rules.parse([f"Bash({rule})"]))(bash(command, tmp_path)) == Allow(), command

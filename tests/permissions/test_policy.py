@@ -26,8 +26,15 @@ from reverie.permissions.policy import (
     with_rules,
 )
 from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.tools.registry import make_builtin_tools
 from tests.counts import count
+
+
+def by_rules(mode: PolicyMode, rules: Rules = Rules(), *, can_ask: bool = True) -> Policy:  # noqa: B008 (frozen)
+    """A policy where there is no sandbox, so that every command that no rule allows asks."""
+    return make_policy(mode, rules, can_ask=can_ask, sandboxes=Sandboxes(wanted=False))
+
 
 READS = {tool.name: tool.is_read_only for tool in make_builtin_tools()}
 
@@ -64,7 +71,7 @@ def bash_allowed(command: str, *allow: str) -> bool:
         ("Glob", {"pattern": "~/.ssh/*"}, "ask", "ask", "ask"),
         ("Bash", {"command": "ls -la | wc -l"}, "allow", "allow", "allow"),
         ("Bash", {"command": "cat ~/.ssh/id_rsa"}, "ask", "ask", "deny"),
-        ("Bash", {"command": "cat '.env'"}, "ask", "ask", "ask"),
+        ("Bash", {"command": "cat '.env'"}, "ask", "ask", "deny"),
         ("Bash", {"command": "rm a"}, "ask", "ask", "deny"),
         ("Write", {"file_path": "a.py"}, "ask", "allow", "deny"),
         ("Edit", {"file_path": "src/a.py"}, "ask", "allow", "deny"),
@@ -80,12 +87,12 @@ def bash_allowed(command: str, *allow: str) -> bool:
     ],
 )
 def test_modes(tool: str, given: dict[str, Any], ask: str, accept_edits: str, read_only_mode: str) -> None:
-    assert answer(make_policy(PolicyMode.ASK), tool, **given) == ask
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), tool, **given) == accept_edits
-    assert answer(make_policy(PolicyMode.READ_ONLY), tool, **given) == read_only_mode
-    assert answer(make_policy(PolicyMode.ACCEPT_ALL), tool, **given) == "allow"
+    assert answer(by_rules(PolicyMode.ASK), tool, **given) == ask
+    assert answer(by_rules(PolicyMode.ACCEPT_EDITS), tool, **given) == accept_edits
+    assert answer(by_rules(PolicyMode.READ_ONLY), tool, **given) == read_only_mode
+    assert answer(by_rules(PolicyMode.ACCEPT_ALL), tool, **given) == "allow"
     for mode, expected in ((PolicyMode.ASK, ask), (PolicyMode.ACCEPT_EDITS, accept_edits)):
-        assert answer(make_policy(mode, can_ask=False), tool, **given) == expected.replace("ask", "deny")
+        assert answer(by_rules(mode, can_ask=False), tool, **given) == expected.replace("ask", "deny")
 
 
 @pytest.mark.parametrize(
@@ -116,8 +123,8 @@ def test_what_is_obeyed_later_is_asked_about_in_accept_edits(tmp_path: Path, pat
     (tmp_path / ".git").mkdir()
     (tmp_path / "way").symlink_to(".git")
     for tool in ("Write", "Edit"):
-        assert answer(make_policy(PolicyMode.ACCEPT_EDITS), tool, tmp_path, file_path=path) == "ask"
-        assert answer(make_policy(PolicyMode.ACCEPT_EDITS, can_ask=False), tool, tmp_path, file_path=path) == "deny"
+        assert answer(by_rules(PolicyMode.ACCEPT_EDITS), tool, tmp_path, file_path=path) == "ask"
+        assert answer(by_rules(PolicyMode.ACCEPT_EDITS, can_ask=False), tool, tmp_path, file_path=path) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +144,7 @@ def test_what_is_obeyed_later_is_asked_about_in_accept_edits(tmp_path: Path, pat
 )
 def test_what_an_agent_is_asked_to_edit_is_not_asked_about(tmp_path: Path, path: str) -> None:
     (tmp_path / "Makefile").write_text("include build/rules.inc\n")
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
+    assert answer(by_rules(PolicyMode.ACCEPT_EDITS), "Write", tmp_path, file_path=path) == "allow"
 
 
 @pytest.mark.parametrize(
@@ -161,17 +168,17 @@ def test_what_an_agent_is_asked_to_edit_is_not_asked_about(tmp_path: Path, path:
 def test_new_configuration_is_asked_about_in_accept_edits(tmp_path: Path, path: str) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / ".git").mkdir()
-    policy = make_policy(PolicyMode.ACCEPT_EDITS)
+    policy = by_rules(PolicyMode.ACCEPT_EDITS)
     assert answer(policy, "Write", tmp_path, file_path=path) == "ask"
     assert answer(policy, "Write", tmp_path / "sub", file_path=f"../{path}") == "ask"
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS, can_ask=False), "Write", tmp_path, file_path=path) == "deny"
+    assert answer(by_rules(PolicyMode.ACCEPT_EDITS, can_ask=False), "Write", tmp_path, file_path=path) == "deny"
 
 
 @pytest.mark.parametrize("path", ["tool.toml", "toolrc", "data/new.json", "src/settings.yaml", "LICENSE", "run.sh"])
 def test_configuration_of_the_project_is_edited_without_a_question(tmp_path: Path, path: str) -> None:
     for name in ("tool.toml", "toolrc"):
         (tmp_path / name).touch()
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Edit", tmp_path, file_path=path) == "allow"
+    assert answer(by_rules(PolicyMode.ACCEPT_EDITS), "Edit", tmp_path, file_path=path) == "allow"
 
 
 def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
@@ -180,7 +187,7 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (work / "way").symlink_to(tmp_path / "secret")
     (work / "key").symlink_to("/root/.ssh/id_rsa")
-    policy = make_policy(PolicyMode.ACCEPT_EDITS)
+    policy = by_rules(PolicyMode.ACCEPT_EDITS)
     assert answer(policy, "Write", work, file_path="way/x") == "ask"
     assert answer(policy, "Write", work, file_path="plain/x") == "allow"
     assert answer(policy, "Read", work, file_path="key") == "ask"
@@ -192,7 +199,7 @@ def test_a_link_out_of_the_folder_is_outside(tmp_path: Path) -> None:
 def test_a_working_folder_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    assert answer(make_policy(PolicyMode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a.py") == "allow"
+    assert answer(by_rules(PolicyMode.ACCEPT_EDITS), "Write", tmp_path / "link", file_path="a.py") == "allow"
     rules = with_rules(Rules.parse(allow=["Write(src/**)"]), interactive)
     assert answer(rules, "Write", tmp_path / "link", file_path="src/a") == "allow"
 
@@ -229,7 +236,7 @@ def test_deny_beats_ask_beats_allow_beats_the_mode() -> None:
 
 def test_always_allow_adds_to_the_rules() -> None:
     rules = Rules.parse(deny=["Edit(secret/**)"])
-    policy = make_policy(PolicyMode.ASK, rules.allowing(frozenset({"Edit", "Bash(npm test)"})))
+    policy = by_rules(PolicyMode.ASK, rules.allowing(frozenset({"Edit", "Bash(npm test)"})))
     assert answer(policy, "Edit", file_path="a") == "allow"
     assert answer(policy, "Write", file_path="a") == "allow"
     assert answer(policy, "Edit", file_path="secret/a") == "deny"

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
 import pytest
 
-from reverie.permissions.background import BackgroundWriter
 from reverie.permissions.policy import PolicyMode, Rules, make_policy
-from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
-from reverie.permissions.secret_reads import why_secret
+from reverie.permissions.rules import Allow, Ask, Profile, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.permissions.sensitive import is_sensitive
-from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.strict_shell import is_read_only_shell
 from tests.tools.calls import make_context, text, use
-from tests.work import cpu_limit
 
 
 @pytest.fixture
@@ -37,10 +34,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def shell(command: str, cwd: Path) -> ToolCall:
     return ToolCall("id", "Bash", {"command": command}, is_read_only_shell(command), cwd)
-
-
-def in_background(call: ToolCall) -> Decision:
-    return asyncio.run(BackgroundWriter(call.cwd / "memory")(call))
 
 
 READS_SECRETS = [
@@ -85,82 +78,47 @@ READS_SECRETS = [
 ]
 
 
+WITHOUT = Sandboxes(wanted=False)
+
+
 @pytest.mark.parametrize("command", READS_SECRETS)
 def test_a_command_that_may_read_a_secret_is_not_run_unasked(home: Path, command: str) -> None:
+    """Where there is no sandbox."""
     work = home / "work"
     (work / "link.txt").symlink_to(home / ".ssh/id_rsa")
     (work / "linked").symlink_to(home / ".ssh")
     (work / "keys").mkdir()
     (work / "keys/server.key").touch()
-    call = shell(command, work)
-    assert call.read_only, "the read-only check does not look for secrets; this one does"
     for mode in (PolicyMode.ASK, PolicyMode.ACCEPT_EDITS, PolicyMode.READ_ONLY):
-        decision = make_policy(mode)(call)
-        assert isinstance(decision, Ask) and "secret" in decision.reason, decision
-    denied = in_background(call)
-    assert isinstance(denied, Deny) and denied.reason.endswith(".")
+        decision = make_policy(mode, sandboxes=WITHOUT)(shell(command, work))
+        assert not isinstance(decision, Allow), decision
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "cat *.md",
-        "cat *.json",
-        "cat src/*",
-        "head -3 src/test_*",
-        "cat src/.env.example",
-        "cat README* package*.json",
-        "cat .github/workflows/*.yml",
-        "grep -rn foo src",
-        "grep -rn foo .",
-        "grep -rn foo",
-        "grep -rn foo . --include=*.py",
-        "grep -n .env a.md",
-        "grep -rn 'id_rsa' src",
-        "ls -la .env ~/.ssh",
-        "stat .env",
-        "find . -name '*.pem'",
-        "cat a.md | grep .env",
-        "wc -l *.md",
-    ],
-)
-def test_no_false_alarm(home: Path, command: str) -> None:
-    call = shell(command, home / "work")
-    assert call.read_only
-    assert make_policy(PolicyMode.READ_ONLY)(call) == Allow()
-    assert in_background(call) == Allow()
-
-
-def test_what_grep_is_told_to_leave_out_is_left_out(home: Path) -> None:
+def test_no_command_in_the_sandbox_shows_a_secret(home: Path) -> None:
     work = home / "work"
-    (work / ".env").touch()
-    (work / "keys").mkdir()
-    (work / "keys/a.key").touch()
-    policy = make_policy(PolicyMode.ASK)
-    assert isinstance(policy(shell("grep -rn foo .", work)), Ask)
-    assert isinstance(policy(shell("grep -rn foo . --exclude=.env", work)), Ask)
-    assert policy(shell("grep -rn foo . --exclude=.env --exclude-dir=keys", work)) == Allow()
-    assert policy(shell("grep -rn foo . --include=*.py", work)) == Allow()
+    (work / "link.txt").symlink_to(home / ".ssh/id_rsa")
+    (work / "linked").symlink_to(home / ".ssh")
+    for name in (".env", ".env.production", "id_rsa", "server.pem", "prod.env", "keys/server.key"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("PRIVATE foo\n")
+    context = make_context(home, profile=Profile.READ_ONLY)
+    more = [
+        "cat $(ls -a)",
+        "tar cf - . | strings",
+        "find ~ -type f -exec cat {} +",
+        "cp -r . $TMPDIR; cat $TMPDIR/.env",
+    ]
+    visible = {"a.md", "b.json", "src/a.py", "src/.env.example"}
+    for name in visible:
+        (work / name).write_text("PUBLIC foo\n")
+    for command in (*READS_SECRETS, *more):
+        assert "PRIVATE" not in text(use(context, "Bash", command=command)), command
 
 
 def test_a_rule_for_one_part_does_not_bring_a_secret_along(home: Path) -> None:
-    policy = make_policy(PolicyMode.ASK, Rules.parse(allow=["Bash(npm test:*)"]))
+    policy = make_policy(PolicyMode.ASK, Rules.parse(allow=["Bash(npm test:*)"]), sandboxes=WITHOUT)
     assert policy(shell("npm test | tail -5", home / "work")) == Allow()
     assert isinstance(policy(shell("npm test; cat .env", home / "work")), Ask)
-
-
-def test_a_tree_too_large_to_look_through_is_asked_about(home: Path) -> None:
-    for name in range(20):
-        (home / f"work/src/{name}").touch()
-    assert why_secret("grep -rn foo src", home / "work", most=100) is None
-    assert "too many files" in (why_secret("grep -rn foo src", home / "work", most=10) or "")
-    assert "too many files" in (why_secret("cat src/*", home / "work", most=10) or "")
-
-
-def test_globs_made_to_be_slow(home: Path) -> None:
-    with cpu_limit(6):
-        for command in ("cat " + "./*a" * 500 + "*", "cat " + " ".join(f"./a*{'b' * 90}*" for _ in range(80))):
-            make_policy(PolicyMode.ASK)(shell(command, home / "work"))
 
 
 @pytest.mark.parametrize(
@@ -208,8 +166,8 @@ def test_source_code_and_docs_about_secrets_are_ordinary_files(tmp_path: Path, n
     policy = make_policy(PolicyMode.READ_ONLY)
     assert policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)) == Allow()
     for command in (f"cat {name}", "grep -rn PUBLIC .", f"cat *{Path(name).suffix}"):
-        assert policy(shell(command, tmp_path)) == Allow(), command
-    assert why_secret("cat secrets.*", tmp_path)
+        decision = make_policy(PolicyMode.READ_ONLY, sandboxes=WITHOUT)(shell(command, tmp_path))
+        assert isinstance(decision, Allow), command
 
 
 @pytest.mark.parametrize("name", NOT_ONLY_BY_ONE_NAME)
@@ -218,8 +176,9 @@ def test_copies_and_variants_of_secrets(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("PRIVATE\n")
     policy = make_policy(PolicyMode.READ_ONLY)
     assert isinstance(policy(ToolCall("id", "Read", {"file_path": name}, True, tmp_path)), Ask)
-    assert isinstance(policy(shell(f"cat '{name}'", tmp_path)), Ask)
-    assert isinstance(policy(shell("grep -rn PRIVATE .", tmp_path)), Ask)
+    for command in (f"cat '{name}'", "grep -rn PRIVATE ."):
+        decision = make_policy(PolicyMode.READ_ONLY, sandboxes=WITHOUT)(shell(command, tmp_path))
+        assert not isinstance(decision, Allow), command
 
 
 def test_a_search_passes_copies_and_variants_over(tmp_path: Path) -> None:
@@ -239,12 +198,10 @@ def test_what_the_system_shows_of_a_process(tmp_path: Path) -> None:
             path = f"/proc/{who}/{name}"
             assert isinstance(policy(ToolCall("id", "Read", {"file_path": path}, True, tmp_path)), Ask), path
             assert isinstance(policy(ToolCall("id", "Grep", {"pattern": "x", "path": path}, True, tmp_path)), Ask), path
-            assert policy(shell(f"cat {path}", tmp_path)) != Allow(), path
-    for command in ("cat /proc/*/task/*/environ", "cat /proc/[0-9]*/environ", "cat /proc/*/ma?s", "cat /pro?/1/mem"):
-        assert why_secret(command, tmp_path), command
+            decision = make_policy(PolicyMode.READ_ONLY, sandboxes=WITHOUT)(shell(f"cat {path}", tmp_path))
+            assert not isinstance(decision, Allow), path
     for path in ("/proc/cpuinfo", "/proc/meminfo", "/proc/self/status"):
         assert policy(ToolCall("id", "Read", {"file_path": path}, True, tmp_path)) == Allow(), path
-        assert why_secret(f"cat {path}", tmp_path) is None, path
 
 
 def test_a_folder_that_only_this_process_has_gets_a_sentence(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reverie.errors import ReverieError
+from reverie.permissions.rules import Profile
 from reverie.runtime.bounded import bounded, explain_limit, most_memory
 from reverie.tools.base import ToolContext
 from tests.other_users import forked
@@ -43,32 +43,16 @@ def _endless(work: Path) -> Path:
 
 
 def _trusting(work: Path) -> ToolContext:
-    return make_context(work.parent, guarded=True)
+    return make_context(work.parent, profile=Profile.READ_ONLY)
 
 
 @pytest.mark.parametrize("command", ["git status", "git log --oneline", "git diff", "git show HEAD"])
 def test_a_repository_that_never_ends_takes_no_more_than_the_limit(tmp_path: Path, command: str) -> None:
+    """Neither what the sandbox asks git about it, nor the command."""
     context = _trusting(_endless(clean(tmp_path / "work")))
-
-    def run() -> str:
-        try:
-            output = use(context, "Bash", command=command)
-        except ReverieError as error:
-            return str(error)
-        assert output.is_error
-        return text(output)
-
-    said, peak = _peak_of(run)
-    assert "GiB of memory" in said
+    output, peak = _peak_of(lambda: use(context, "Bash", command=command))
+    assert output.is_error
     assert peak < 1.2 * most_memory()
-
-
-def test_a_program_of_jq_cannot_take_all_memory(tmp_path: Path) -> None:
-    if shutil.which("jq") is None:
-        pytest.skip("needs jq")
-    context = _trusting(clean(tmp_path / "work"))
-    said, peak = _peak_of(lambda: text(use(context, "Bash", command="jq -n '[range(1000000000)]'")))
-    assert "GiB of memory" in said and peak < 1.2 * most_memory()
 
 
 def test_a_command_that_the_user_allowed_has_no_limit(tmp_path: Path) -> None:

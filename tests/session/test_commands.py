@@ -132,6 +132,7 @@ def test_commands_in_a_text_run_only_with_trust_and_permission(work: Path) -> No
         "---\nallowed-tools: Bash(touch:*)\n---\nList: !`ls`. Mark: !`touch marked`. Other: !`rm -f x`. See @notes.txt",
     )
     write(work / "notes.txt", "the notes\n")
+    write(work / "x", "")
 
     async def go(session: Session) -> tuple[str, list[str], list[bool]]:
         events = await turn(session, "/look")
@@ -144,7 +145,7 @@ def test_commands_in_a_text_run_only_with_trust_and_permission(work: Path) -> No
     assert "the notes" in text
     trust_folder(work)
     text, said, ran = in_session(go, cwd=work, model=echo(work.parent))
-    assert "<tool-text>\nnotes.txt\n</tool-text>" in text and (work / "marked").exists()
+    assert "<tool-text>\nnotes.txt\nx\n</tool-text>" in text and (work / "marked").exists() and (work / "x").exists()
     assert "Nobody can be asked here" in text and ran == [False, False, True, False]
     path.write_text(path.read_text().replace("`ls`", "`ls -a`"))
     assert "has changed since you trusted" in in_session(go, cwd=work, model=echo(work.parent))[0]

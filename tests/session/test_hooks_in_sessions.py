@@ -47,6 +47,7 @@ def test_post_tool_use_hears_only_of_calls_that_ran(tmp_path: Path) -> None:
     model = script(tmp_path, "".join(f"call {call}\n---\n" for call in calls) + "say done\n")
     in_session(lambda session: turn(session, "go"), cwd=tmp_path, model=model)
     assert [(one["hook_event_name"], one["tool_input"]) for one in heard(log)] == [
+        ("PostToolUseFailure", {"command": "touch asked"}),  # in the sandbox, and nobody could be asked about more
         ("PostToolUseFailure", {"command": "ls nowhere"}),
         ("PostToolUse", {"command": "ls ran"}),
     ]

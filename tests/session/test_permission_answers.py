@@ -64,7 +64,8 @@ def test_once_session_always_and_deny(work: Path) -> None:
 
     asked, events = talk(work, ["touch x"], [PermissionAnswer.deny("use Write instead")])
     assert asked[0].rules == ("Bash(touch x)",) and not (work / "x").exists()
-    assert [event.text for event in events if isinstance(event, ToolFinished)] == ["use Write instead"]
+    (result,) = [event.text for event in events if isinstance(event, ToolFinished)]
+    assert result.endswith("it tried to write x]\n[use Write instead]")
 
 
 def test_saving_keeps_the_file_and_the_trust(work: Path) -> None:
@@ -105,11 +106,11 @@ def test_a_link_out_of_the_project_is_not_written(work: Path, tmp_path: Path) ->
         save_rules(work, home(), ["Bash(npm test:*)"])
 
 
-def test_a_folder_that_is_not_trusted_asks_about_harmless_commands(work: Path) -> None:
+def test_in_a_folder_that_is_not_trusted_always_cannot_be_chosen(work: Path) -> None:
     (work / ".reverie").mkdir()
     (work / ".reverie/settings.toml").write_text('[permissions]\nallow = ["Bash(true:*)"]\n')
-    asked, _ = talk(work, ["git status", "pwd"], [PermissionAnswer.once()] * 2)
-    assert [event.input["command"] for event in asked] == ["git status", "pwd"]  # type: ignore[index, call-overload]
+    asked, _ = talk(work, ["git status", "touch a"], [PermissionAnswer.once()])
+    assert [event.input["command"] for event in asked] == ["touch a"]  # type: ignore[index, call-overload]
     assert asked[0].saves_to == "", "always cannot be saved here"
     (work / ".reverie/settings.toml").unlink()
     assert talk(work, ["git status", "pwd"], [])[0] == []

@@ -6,12 +6,15 @@ import asyncio
 import os
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reverie.paths.programs import make_bare_environment
+from reverie.permissions.rules import Profile
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.runtime.process_family import ProcessFamily
 from reverie.tools.base import ToolContext, ToolOutput
 from reverie.tools.bash import Bash
@@ -227,6 +230,16 @@ def test_progress_is_told(tmp_path: Path) -> None:
     assert told and all(line.startswith("step ") for line in told)
 
 
+def strict(context: ToolContext) -> ToolContext:
+    """Where there is no sandbox, and nobody was asked."""
+    return replace(context, profile=Profile.READ_ONLY, sandboxes=Sandboxes(wanted=False))
+
+
+def test_a_command_that_is_not_on_the_strict_list_never_runs_unasked_without_a_sandbox(context: ToolContext) -> None:
+    output = bash(strict(context), "touch made")
+    assert output.is_error and "touch is not one of" in text(output) and not (context.cwd / "made").exists()
+
+
 def test_a_command_that_only_reads_runs_with_a_bare_environment(
     context: ToolContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -236,8 +249,9 @@ def test_a_command_that_only_reads_runs_with_a_bare_environment(
     monkeypatch.setenv("BASH_FUNC_ls%%", f"() {{ touch {tmp_path}/sprung; }}")
     (context.cwd / "a").touch()
     assert Bash().is_read_only({"command": "ls"})
-    assert text(bash(context, "ls")) == "a"
-    assert not (tmp_path / "sprung").exists()
+    for unasked in (strict(context), replace(context, profile=Profile.READ_ONLY)):
+        assert text(bash(unasked, "ls")) == "a"
+        assert not (tmp_path / "sprung").exists()
     monkeypatch.delenv("BASH_FUNC_ls%%")
     monkeypatch.setenv("SEEN", "yes")
     assert text(bash(context, "echo $SEEN")) == "yes"
@@ -260,7 +274,8 @@ def test_a_project_chooses_no_program_that_runs_unasked(
         (context.cwd / name).chmod(0o755)
     for first in (f"{context.cwd}/bin", ".", "", "bin"):
         monkeypatch.setenv("PATH", f"{first}:{os.defpath}")
-        assert "bin" in text(bash(context, "ls -d bin"))
+        for unasked in (strict(context), replace(context, profile=Profile.READ_ONLY)):
+            assert "bin" in text(bash(unasked, "ls -d bin"))
         assert text(bash(context, "echo $0")).endswith("/bash"), "bash itself is the system's for every command"
         assert not (tmp_path / "sprung").exists(), first
 
@@ -305,7 +320,7 @@ def test_a_file_called_like_an_option_is_a_file(context: ToolContext, program: s
         (context.cwd / name).write_text("x\n")
     command = f"{program} *.5"
     assert Bash().is_read_only({"command": command})
-    output = bash(context, command, timeout=LIMIT_S * 1_000)
+    output = bash(strict(context), command, timeout=LIMIT_S * 1_000)
     assert not output.is_error, text(output)
     if program == "wc":
         assert text(output).splitlines()[-1].split() == ["4", "4", "8", "total"]

@@ -64,7 +64,7 @@ class TextView:
             case events.ToolFinished():
                 call = self._calls.pop(event.id, event.name)
                 wide = columns() if sys.stderr.isatty() else 200
-                line = result_line(call, event.text, event.is_error, event.seconds, self._paint, wide - 2)
+                line = result_line(call, event.text, event.is_error, event.seconds, self._paint, wide - 2, event.how)
                 self._write_aside(f"  {line}")
             case events.Notice():
                 mark = "✗" if event.level == "error" else "!" if event.level == "warning" else "·"

@@ -69,11 +69,14 @@ def result_note(text: str, is_error: bool) -> str:
     return plural(lines, "line") if lines > 1 or numbered else one_line(text, 60)
 
 
-def result_line(call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int) -> str:
-    """`✓ Grep "port"  4 lines · 0.1 s`, cut to the width; an error keeps its sentence and shortens the call."""
+def result_line(
+    call: str, text: str, is_error: bool, duration: float | None, paint: Paint, columns: int, how: str = ""
+) -> str:
+    """`✓ Bash $ ls  4 lines · sandbox · 0.1 s`, cut to the width; an error keeps its sentence and shortens the call."""
     mark = paint.bad("✗") if is_error else paint.good("✓")
     note = result_note(text, is_error)
     took = "" if duration is None or duration < 0.05 else format_seconds(duration)
+    took = " · ".join(filter(None, (how, took)))
     room = columns - 4 - (len(took) + 3 if took else 0)
     call = cut(call, room // 2 if is_error else room - min(width(note), 24))
     note = cut(note, room - width(call))

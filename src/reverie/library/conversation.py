@@ -43,6 +43,7 @@ from reverie.models.window import output_caps
 from reverie.models.wire import model_id
 from reverie.origins import fence
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.prompts import render
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.forks import SessionForks
@@ -369,6 +370,7 @@ class ForeignConversation:
             caller=Caller(),
             permission=_nobody_asks,
             read_cache=ReadCache(),
+            sandboxes=Sandboxes(wanted=parts.settings.permissions.sandbox, private=[parts.places.home]),
             keep_dir=parts.places.tool_results(parts.log.session_id),
         )
         tools = {tool.name: tool for tool in self._tools}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from reverie.permissions.rules import Profile
 from reverie.quick import dataclass
 
 
@@ -28,10 +29,12 @@ class PermissionAnswer:
     rules: tuple[str, ...] = ()
     reason: str = ""
     """Why not: the model gets it."""
+    profile: Profile | None = None
+    """In which of the offered profiles the call runs again; None: in the least of them, or free with a rule."""
 
     @staticmethod
-    def once() -> PermissionAnswer:
-        return PermissionAnswer(AnswerKind.ONCE)
+    def once(profile: Profile | None = None) -> PermissionAnswer:
+        return PermissionAnswer(AnswerKind.ONCE, profile=profile)
 
     @staticmethod
     def session(*rules: str) -> PermissionAnswer:

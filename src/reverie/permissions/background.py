@@ -1,7 +1,8 @@
 """What an agent that writes memory in the background may do: read, and write Markdown in the memory directory.
 
 Extraction and dreams use it. The tools stay the same, because they are part of the cached prefix; permissions limit
-them. The user is never asked: other calls are denied with a reason, counted and logged.
+them. The user is never asked: commands run in the sandbox and change nothing, other calls are denied with a reason,
+counted and logged.
 """
 
 from __future__ import annotations
@@ -14,10 +15,8 @@ from pathlib import Path
 
 from reverie.permissions.memory_paths import PermissionRefused, check_memory_write
 from reverie.permissions.patterns import list_paths
-from reverie.permissions.rules import Allow, Decision, Deny, ToolCall
-from reverie.permissions.secret_reads import why_secret
+from reverie.permissions.rules import Allow, Decision, Deny, Profile, ToolCall
 from reverie.permissions.sensitive import is_sensitive
-from reverie.permissions.shell.read_only import why_not_read_only
 from reverie.quick import dataclass
 
 _READS = frozenset({"Read", "Grep", "Glob"})
@@ -42,7 +41,7 @@ class BackgroundWriter:
     async def __call__(self, call: ToolCall) -> Decision:
         reason = self.why_not(call)
         if reason is None:
-            return Allow()
+            return Allow(profile=Profile.READ_ONLY if call.tool == "Bash" else None)
         self.denied[call.tool] += 1
         self.on_denied(call.tool, reason)
         return Deny(reason)
@@ -52,10 +51,7 @@ class BackgroundWriter:
         if call.tool in _READS:
             return self._why_not_read(call)
         if call.tool == "Bash":
-            command = call.input.get("command")
-            if not isinstance(command, str):
-                return "The command is not text."
-            return why_not_read_only(command) or why_secret(command, call.cwd) or self.refuse_read(call)
+            return self.refuse_read(call)
         if call.tool in _WRITES:
             return self._why_not_write(call)
         return (

@@ -29,6 +29,6 @@ def make_offer(call: ToolCall) -> Offer:
 
 def _is_plain(command: str) -> bool:
     """Whether the text says all: without variables, substitutions and redirections."""
-    from reverie.permissions.shell.commands import plain_commands
+    from reverie.permissions.shell_commands import plain_commands
 
     return plain_commands(command) is not None

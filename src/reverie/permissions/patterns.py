@@ -61,7 +61,7 @@ def parse_rule(text: str) -> PermissionRule:
 
 def find_covering_rule(call: ToolCall, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Returns a rule that covers the whole call, or None. Several Bash rules together may cover one command."""
-    return _find_rule(call, rules, lambda command, fitting: _cover_command(command, fitting, call.cwd), all)
+    return _find_rule(call, rules, _cover_command, all)
 
 
 def find_applying_rule(call: ToolCall, rules: Iterable[PermissionRule]) -> PermissionRule | None:
@@ -170,11 +170,10 @@ def _read_wildcards(pattern: str) -> tuple[str, ...] | None:
     return (plain, f"{plain} *") if ending else (plain,)
 
 
-def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> PermissionRule | None:
+def _cover_command(command: str, rules: list[PermissionRule]) -> PermissionRule | None:
     from reverie.permissions.handed_on import does_more
-    from reverie.permissions.secret_reads import why_secret
-    from reverie.permissions.shell.commands import plain_commands
-    from reverie.permissions.shell.read_only import is_read_only_shell
+    from reverie.permissions.shell_commands import plain_commands
+    from reverie.permissions.strict_shell import is_read_only_shell, reads_widely
 
     prefixes: list[tuple[PermissionRule, tuple[str, ...]]] = []
     for rule in rules:
@@ -190,14 +189,14 @@ def _cover_command(command: str, rules: list[PermissionRule], cwd: Path) -> Perm
         found = next((rule for rule, words in fitting if not does_more(part.words, len(words))), None)
         if found is None:  # a part that only reads does not need a rule: `npm test` also allows `npm test | tail -20`
             text = f"ls | {part.text}" if part.piped else part.text
-            if not is_read_only_shell(text) or why_secret(text, cwd) is not None:
+            if not is_read_only_shell(text) or reads_widely(text):
                 return None
         speaking = speaking or found
     return speaking
 
 
 def _find_in_command(command: str, rules: list[PermissionRule]) -> PermissionRule | None:
-    from reverie.permissions.shell.commands import all_commands
+    from reverie.permissions.shell_commands import all_commands
 
     parts = list(all_commands(command))
     for rule in rules:

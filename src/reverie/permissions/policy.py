@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from reverie.errors import ReverieError
 from reverie.permissions.obeyed_files import is_free_at_the_top, is_obeyed
 from reverie.permissions.obeyed_links import find_project, is_reached_by_obeyed
 from reverie.permissions.patterns import (
@@ -25,9 +26,14 @@ from reverie.permissions.patterns import (
     make_rule,
     parse_rule,
 )
-from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.permissions.rules import Allow, Ask, Decision, Deny, Profile, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.permissions.sensitive import is_sensitive
+from reverie.permissions.strict_shell import is_read_only_shell, reads_widely
 from reverie.quick import dataclass
+
+if TYPE_CHECKING:
+    from reverie.permissions.sandbox.profiles import Sandbox
 
 Policy: TypeAlias = Callable[[ToolCall], Decision]
 
@@ -74,15 +80,12 @@ def make_policy(
     rules: Rules = Rules(),  # noqa: B008 (frozen)
     *,
     can_ask: bool = True,
-    trusted: bool = False,
+    sandboxes: Sandboxes | None = None,
 ) -> Policy:
-    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal.
-
-    `trusted`: the user trusts the folder, so the main agent runs harmless commands without a question.
-    """
+    """Returns the policy of a session. If nobody can be asked (`can_ask=False`), a question becomes a refusal."""
     by_mode = _BY_MODE[mode]
-    if trusted and mode is not PolicyMode.ACCEPT_ALL:
-        by_mode = allow_harmless(by_mode)
+    if mode is not PolicyMode.ACCEPT_ALL:
+        by_mode = with_sandbox(sandboxes or Sandboxes(), mode, by_mode)
     policy = with_rules(rules, by_mode)
     return policy if can_ask else headless(policy)
 
@@ -109,13 +112,13 @@ def with_rules(rules: Rules, policy: Policy) -> Policy:
 
 def interactive(call: ToolCall) -> Decision:
     """Allows messages, and reads of files whose name does not suggest secrets; asks about everything else."""
+    if call.tool == "Bash":
+        return Ask("This command may change something.")
     if call.read_only or call.tool in _FREE:
         return _decide_read(call)
     if call.tool in _CHANGES_A_FILE:
         where = "" if _is_inside_cwd(call) else " outside the working folder"
         return Ask(f"{call.tool} changes {_name_file(call)}{where}.")
-    if call.tool == "Bash":
-        return Ask("This command may change something.")
     return Ask(f"{call.tool} may change something.")
 
 
@@ -133,23 +136,48 @@ def accept_edits(call: ToolCall) -> Decision:
     return Allow()
 
 
-def allow_harmless(policy: Policy) -> Policy:
-    """Lets the main agent run the commands of `permissions/harmless`, guarded; the policy decides about others."""
+def with_sandbox(sandboxes: Sandboxes, mode: PolicyMode, policy: Policy) -> Policy:
+    """Decides shell commands: they run in the sandbox, with what the mode allows. The policy decides about the rest.
+
+    Where there is no sandbox, a command runs if it is on the short strict list; the policy decides about others.
+    """
+    never_wider = mode is PolicyMode.READ_ONLY
 
     def decide(call: ToolCall) -> Decision:
-        if call.tool != "Bash" or call.read_only or not call.is_main:
+        if call.tool != "Bash":
             return policy(call)
-        from reverie.permissions.harmless.command import judge_command  # loaded with the first command
-
-        decision = judge_command(str(call.input.get("command", "")), call.cwd)
-        return policy(call) if decision is None else decision
+        command, sandbox = str(call.input.get("command", "")), sandboxes.at(call.cwd)
+        if not sandbox.layers.can_read:
+            may_run = reads_strictly(command, call.cwd, sandbox)
+            return Allow(profile=Profile.READ_ONLY) if may_run else policy(call)
+        if never_wider:
+            return Allow(profile=Profile.READ_ONLY)
+        if names_program(command, "git") and sandbox.history_holds_secrets():
+            return Ask("A commit of this repository has a file that may hold secrets, and git could show it.")
+        may_work = mode is PolicyMode.ACCEPT_EDITS and sandbox.can_work
+        return Allow(profile=Profile.WORKSPACE if may_work else Profile.READ_ONLY, may_widen=True)
 
     return decide
 
 
+def reads_strictly(command: str, cwd: Path, sandbox: Sandbox) -> bool:
+    """Whether a command only reads, and no secrets: for machines without a sandbox."""
+    from reverie.permissions.shell_commands import all_commands
+
+    if not is_read_only_shell(command):
+        return False
+    words = [word for part in all_commands(command) for word in part.words[1:] if word]
+    if any(is_sensitive(Path(os.path.realpath(cwd / word))) for word in words):  # by a link, too
+        return False
+    try:
+        return not reads_widely(command) or not sandbox.holds_secrets()
+    except ReverieError:  # too many files to look through
+        return False
+
+
 def read_only(call: ToolCall) -> Decision:
     """Decides reads like `interactive`; denies every call that may change something."""
-    if call.read_only or call.tool in _FREE:
+    if call.tool != "Bash" and (call.read_only or call.tool in _FREE):
         return _decide_read(call)
     return Deny(f"{call.tool} is denied because this session is read-only (permissions.mode = read_only).")
 
@@ -173,14 +201,17 @@ def headless(policy: Policy) -> Policy:
 
     def decide(call: ToolCall) -> Decision:
         decision = policy(call)
-        if not isinstance(decision, Ask):
-            return decision
-        return Deny(
-            f"{decision.reason} Nobody can be asked here, so the call is denied; allow it with --allow "
-            f"'{make_rule(call) or call.tool}' or the setting permissions.allow."
-        )
+        return refuse_headless(call, decision.reason) if isinstance(decision, Ask) else decision
 
     return decide
+
+
+def refuse_headless(call: ToolCall, reason: str) -> Deny:
+    """The refusal of a question that nobody can answer."""
+    return Deny(
+        f"{reason} Nobody can be asked here, so the call is denied; allow it with --allow "
+        f"'{make_rule(call) or call.tool}' or the setting permissions.allow."
+    )
 
 
 def _goes_too_far(rule: PermissionRule, call: ToolCall) -> bool:
@@ -192,10 +223,17 @@ def names_guarded_file(call: ToolCall) -> bool:
     if call.tool != "Bash":
         changes = call.tool in _CHANGES_A_FILE
         return any(map(is_sensitive, list_paths(call))) or (changes and _is_inside_cwd(call) and _is_obeyed_later(call))
-    from reverie.permissions.shell.commands import all_commands
+    from reverie.permissions.shell_commands import all_commands
 
     named = (word for part in all_commands(str(call.input.get("command", ""))) for word in part.words[1:] if word)
     return any(_is_guarded_word(piece, call.cwd) for word in named for piece in (word, *re.split("[=:@]", word)[1:]))
+
+
+def names_program(command: str, program: str) -> bool:
+    """Whether a part of the command, at any depth, starts this program by its name."""
+    from reverie.permissions.shell_commands import all_commands
+
+    return any(part.words and (part.words[0] or "").rpartition("/")[2] == program for part in all_commands(command))
 
 
 def _is_guarded_word(word: str, cwd: Path) -> bool:
@@ -208,11 +246,6 @@ def _is_guarded_word(word: str, cwd: Path) -> bool:
 
 
 def _decide_read(call: ToolCall) -> Decision:
-    if call.tool == "Bash":
-        from reverie.permissions.secret_reads import why_secret  # loaded with the first command
-
-        secret = why_secret(str(call.input.get("command", "")), call.cwd)
-        return Allow() if secret is None else Ask(secret)
     for path in list_paths(call):
         if is_sensitive(path):
             return Ask(f"{call.tool} would read {path}, which by its name may hold secrets.")

@@ -4,12 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
 from reverie.errors import ReverieError
 from reverie.quick import dataclass
 from reverie.types import JsonObject, Purpose
+
+
+class Profile(StrEnum):
+    """How much of the machine a command may change, least first."""
+
+    READ_ONLY = "read_only"
+    """Nothing; no network."""
+    WORKSPACE = "workspace"
+    """The project, without its repository and without files that a program obeys later; no network."""
+    REPOSITORY = "repository"
+    """The same, and the repository without its hooks and configuration."""
+    FREE = "free"
+    """Everything that the user may: outside the sandbox."""
+
+    @property
+    def writes_project(self) -> bool:
+        return self in (Profile.WORKSPACE, Profile.REPOSITORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """What a call tried and its profile did not allow, and the smallest profile that does."""
+
+    tried: tuple[str, ...]
+    profile: Profile
+    started: bool = True
+    """Parts of the call may have run."""
+
+    @property
+    def choices(self) -> tuple[Profile, ...]:
+        """The profiles in which it may run again, least first."""
+        return (self.profile,) if self.profile is Profile.FREE else (self.profile, Profile.FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +56,8 @@ class ToolCall:
     cwd: Path
     purpose: Purpose = Purpose.MAIN
     agent_id: str | None = None
+    widening: Widening | None = None
+    """The call ran in its profile: the question is whether it may run again in a wider one."""
     must_fail: Callable[[JsonObject], str | None] = field(default=lambda _given: None, compare=False, repr=False)
     """Returns the error that the tool would end with for this input, whatever the user answers; None if unknown."""
 
@@ -35,12 +70,15 @@ class ToolCall:
 class Allow:
     """The call may run.
 
-    `updated_input`: run it with this input, because one of the user's hooks changed it. `guarded`: nobody was asked, so
-    the tool must run it in the way that the check relied on (see `permissions/harmless`).
+    `updated_input`: run it with this input, because one of the user's hooks changed it. `profile`: run it in the
+    sandbox with these rights; None: with all that the user has. `may_widen`: ask about what the sandbox refused.
     """
 
     updated_input: JsonObject | None = None
-    guarded: bool = False
+    profile: Profile | None = None
+    may_widen: bool = False
+    asked: bool = False
+    """The user was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +101,3 @@ def clip(text: str) -> str:
 
 class NotReadOnly(ReverieError):
     """The command is not known to be read-only; `str(error)` is the reason."""
-
-
-class ReadsSecret(NotReadOnly):
-    """The command would show a file that may hold secrets."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from fnmatch import fnmatchcase, translate
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from reverie.text.patterns import late
 
@@ -158,9 +158,19 @@ def may_be_sensitive(name: str) -> bool:
 
 def is_sensitive(path: Path) -> bool:
     """Whether a name in the path means that it holds secrets. Case does not matter."""
+    return any(map(is_sensitive_name, path.parts)) or is_sensitive_place(path)
+
+
+def is_sensitive_tracked(path: Path) -> bool:
+    """The same for a file that git tracks: a folder such as `secrets` is then source code, whatever its name says."""
+    *folders, name = path.parts
+    hidden = (folder for folder in folders if folder.startswith("."))
+    return is_sensitive_name(name) or any(map(is_sensitive_name, hidden)) or is_sensitive_place(path)
+
+
+def is_sensitive_place(path: PurePath) -> bool:
+    """Whether the end of the path means that it holds secrets, in this folder only."""
     parts = [part.lower() for part in path.parts]
-    if any(map(is_sensitive_name, parts)):
-        return True
     for end in (number for number, part in enumerate(parts, 1) if _LAST.fit(part)):
         for wanted in _PATHS:
             if len(wanted) <= end and all(map(fnmatchcase, parts[end - len(wanted) : end], wanted)):

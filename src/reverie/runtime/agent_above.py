@@ -54,6 +54,16 @@ def mark_words(words: Sequence[str | Path]) -> list[str]:
     return [str(bash), "-p", "-c", set_limit, "bash", *map(str, words)]
 
 
+def mark_process() -> None:
+    """Marks this process, and all that it starts, as an agent's."""
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(_LOCKS)[1]
+        most = _MOST_LOCKS if hard == resource.RLIM_INFINITY else min(hard, _MOST_LOCKS)
+        resource.setrlimit(_LOCKS, (most, most))
+
+
 def mark_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The same environment with the variable by which other programs know an agent; an agent around us stays named."""
     return {_VARIABLE: _OURS, **environment}

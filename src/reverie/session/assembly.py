@@ -23,9 +23,11 @@ from reverie.loop import Thread
 from reverie.models.window import output_caps
 from reverie.paths import Places
 from reverie.permissions.policy import PolicyMode, Rules
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.runtime.live import LiveServer
 from reverie.runtime.tasks import TaskInfo, Tasks
 from reverie.session.commands import SessionCommands
+from reverie.session.file_undo import FileUndo
 from reverie.session.forks import SessionForks
 from reverie.session.gate import PermissionGate
 from reverie.session.hook_points import HookPoints
@@ -135,6 +137,9 @@ class Assembly:
         self.hook_points = HookPoints(parts.hooks, emit, self._running_tasks)
         self.memory = MemoryCompanion.open(parts, emit, clock)
         given = parts.settings.permissions
+        self.sandboxes = Sandboxes(wanted=given.sandbox, private=[parts.places.home])
+        stored = parts.places.session(parts.log.session_id) / "files" if parts.lease is not None else None
+        self.file_undo = FileUndo(parts.log, stored, self.sandboxes)
         self.gate = PermissionGate(
             parts.hooks,
             PolicyMode(given.mode),
@@ -145,6 +150,8 @@ class Assembly:
             is_read_only=make_read_only_check(tools),
             why_ask=self.memory.why_ask if self.memory is not None else lambda _call: None,
             trusted=is_trusted(parts.settings, parts.places),
+            sandboxes=self.sandboxes,
+            before_change=self.file_undo.keep,
             store=LocalRules(parts.places.cwd, parts.places.home),
         )
         self.mcp = SessionMcp(parts, self.gate, emit, interactive, tools)
@@ -219,6 +226,8 @@ class Assembly:
                 keeper=self.memory.keeper if self.memory is not None else lambda _path: None,
                 spawn=self.agents.spawner.main.spawn,
                 post=self.messages.send,
+                sandboxes=self.sandboxes,
+                shown=(self.memory.directory.root,) if self.memory is not None else (),
             ),
             emit=self.emit,
             max_rounds=parts.flags.number("tools.max_rounds", settings.tools.max_rounds),

@@ -181,7 +181,7 @@ class SessionCommands:
         self.emit(ToolStarted(call.id, tool, given))
         async for _, raw in run_calls([call], thread.tools, thread.context):
             output = await thread.surroundings.keep(call, raw)
-        self.emit(ToolFinished(call.id, tool, text_of(output), output.is_error, output.seconds))
+        self.emit(ToolFinished(call.id, tool, text_of(output), output.is_error, output.seconds, output.how))
         return output
 
     # -- /init ----------------------------------------------------------------------------------------------------

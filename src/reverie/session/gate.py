@@ -6,7 +6,7 @@ It remembers what the user always allows in this session. A question that nobody
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
@@ -17,8 +17,9 @@ from reverie.events import Event, Notice, PermissionAsked
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.permissions.offers import Offer, make_offer
 from reverie.permissions.patterns import find_covering_rule
-from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy
-from reverie.permissions.rules import Allow, Ask, Decision, Deny, ToolCall
+from reverie.permissions.policy import Policy, PolicyMode, Rules, make_policy, refuse_headless
+from reverie.permissions.rules import Allow, Ask, Decision, Deny, Profile, ToolCall, Widening
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.quick import dataclass
 from reverie.runtime.hooks import HookEvent, HookOutcome, Hooks
 from reverie.types import JsonObject
@@ -58,6 +59,23 @@ class RuleStore(Protocol):
 _MAIN = Requester()
 
 
+async def _cannot_undo(_cwd: Path) -> str | None:
+    return "nothing keeps the files here."
+
+
+def _changes_project(decision: Decision) -> bool:
+    return isinstance(decision, Allow) and decision.profile is not None and decision.profile.writes_project
+
+
+def _chosen(call: ToolCall, answer: PermissionAnswer) -> Profile | None:
+    """The profile that an answer allows; None: everything that the user may."""
+    if call.widening is None or answer.kind is not AnswerKind.ONCE:
+        return None
+    choices = call.widening.choices
+    profile = answer.profile if answer.profile in choices else choices[0]
+    return None if profile is Profile.FREE else profile
+
+
 @dataclass(slots=True, eq=False)
 class PermissionGate:
     """Decides calls. `answer` settles a question that `PermissionAsked` announced."""
@@ -74,7 +92,12 @@ class PermissionGate:
     why_ask: Callable[[ToolCall], str | None] = lambda _call: None
     """Why a call that would be allowed is asked for nevertheless; None if it is not."""
     trusted: bool = False
-    """Whether the user trusts the folder: then harmless commands of the main agent run without a question."""
+    """Whether the user trusts the folder: then "always" can be chosen."""
+    sandboxes: Sandboxes = field(default_factory=Sandboxes)
+    """Where commands run that nobody is asked about."""
+    before_change: Callable[[Path], Awaitable[str | None]] = _cannot_undo
+    """Keeps the files of the project around a folder before a command may change them, for an undo; returns why it
+    cannot."""
     store: RuleStore | None = None
     """Keeps rules beyond the session; None: they cannot be kept."""
     is_saved: bool = field(default=False, init=False)
@@ -93,6 +116,8 @@ class PermissionGate:
 
     async def judge(self, call: ToolCall, whose: Requester = _MAIN) -> Decision:
         """Does the same for a call of another agent."""
+        if call.widening is not None:
+            return await self._widen(call, call.widening, whose)
         outcome = await self._before(call, whose)
         if outcome.blocked:
             return Deny(outcome.reason or "a PreToolUse hook refused this call")
@@ -103,7 +128,8 @@ class PermissionGate:
         doubt = self._doubt(judged) if isinstance(decision, Allow) else None
         if doubt is not None:
             decision = Ask(doubt)
-        if isinstance(decision, Ask) and outcome.permission == "allow":
+        may_widen = isinstance(decision, Allow) and decision.may_widen
+        if outcome.permission == "allow" and (isinstance(decision, Ask) or (may_widen and doubt is None)):
             decision = Allow()
         elif isinstance(decision, Allow) and outcome.permission == "ask":
             decision = Ask(outcome.reason or "a hook wants this to be asked")
@@ -113,6 +139,9 @@ class PermissionGate:
             decision = await self._ask(judged, decision.reason, whose)
             if doubt is not None and isinstance(decision, Allow):
                 self._asked.add(doubt)
+        if _changes_project(decision) and await self.before_change(judged.cwd) is not None:
+            # It begins without the right to write, and the user is asked about what it tried.
+            decision = Allow(profile=Profile.READ_ONLY, may_widen=True)
         if isinstance(decision, Allow) and outcome.updated_input is not None:
             return replace(decision, updated_input=outcome.updated_input)
         return decision
@@ -133,7 +162,20 @@ class PermissionGate:
         rules = self.rules.allowing(self._always).joined(self.for_turn)
         is_free = self.mode is not PolicyMode.READ_ONLY and (self.writes_memory(call) or whose.is_free(call))
         mode = PolicyMode.ACCEPT_ALL if is_free else self.mode
-        return make_policy(mode, rules, can_ask=self.can_ask, trusted=self.trusted)
+        return make_policy(mode, rules, can_ask=self.can_ask, sandboxes=self.sandboxes)
+
+    async def _widen(self, call: ToolCall, widening: Widening, whose: Requester) -> Decision:
+        """Asks once whether a call that the sandbox got in the way of may run again."""
+        if not self.can_ask:
+            return refuse_headless(call, "It ran in the sandbox, which refused this.")
+        rest = "; parts of it may have run" if widening.started else ""
+        reason = f"In the sandbox it tried to {', to '.join(widening.tried)}{rest}. Run it again?"
+        if not widening.started:
+            reason = f"It did not run in the sandbox: {', '.join(widening.tried)}. Run it outside?"
+        decision = await self._ask(call, reason, whose)
+        if _changes_project(decision) and (why := await self.before_change(call.cwd)) is not None:
+            self.emit(Notice(f"What this command changes cannot be undone: {why}", "warning"))
+        return decision
 
     async def _before(self, call: ToolCall, whose: Requester) -> HookOutcome:
         payload: JsonObject = {"tool_name": call.tool, "tool_input": call.input, "tool_use_id": call.id}
@@ -156,7 +198,10 @@ class PermissionGate:
         offer = await asyncio.to_thread(make_offer, call)
         saves_to = str(self.store.path) if self.store is not None and self.trusted and offer.can_save else ""
         self._waiting[name] = (OpenQuestion(name, call, text, offer), answer)
-        self.emit(PermissionAsked(name, call.tool, call.input, text, str(call.cwd), offer.rules, saves_to))
+        tried = call.widening.tried if call.widening is not None else ()
+        choices = tuple(profile.value for profile in call.widening.choices) if call.widening is not None else ()
+        where = str(call.cwd)
+        self.emit(PermissionAsked(name, call.tool, call.input, text, where, offer.rules, saves_to, tried, choices))
         try:
             async with asyncio.timeout(whose.wait_s):
                 return await answer
@@ -194,8 +239,10 @@ class PermissionGate:
             self._always |= frozenset(rules)
             if answer.kind is AnswerKind.ALWAYS:
                 self._save(rules, question.offer)
-        denied = answer.kind is AnswerKind.DENY
-        future.set_result(Deny(answer.reason or "the user refused this call") if denied else Allow())
+        denied = Deny(answer.reason or "the user refused this call")
+        future.set_result(
+            denied if answer.kind is AnswerKind.DENY else Allow(profile=_chosen(question.call, answer), asked=True)
+        )
         return True
 
     def _save(self, rules: tuple[str, ...], offer: Offer) -> None:

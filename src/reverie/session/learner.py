@@ -25,6 +25,7 @@ from reverie.models.sending import RetryPolicy
 from reverie.models.window import limits_of, output_caps
 from reverie.paths import Places
 from reverie.permissions.rules import Decision, Deny, ToolCall
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.runtime.background_log import BackgroundLog
 from reverie.runtime.hooks import Hooks
 from reverie.session.parts import SessionParts, new_header, open_accounts
@@ -93,6 +94,8 @@ async def open_learner(
                 caller=Caller(),
                 permission=_nobody_asks,
                 read_cache=ReadCache(),
+                sandboxes=Sandboxes(wanted=settings.permissions.sandbox, private=[places.home]),
+                shown=(addressed or memory.root,),
                 keep_dir=places.tool_results(session),
             )
             return ForkPoint(talk, {tool.name: tool for tool in tools}, context, cap, cap)

@@ -42,6 +42,7 @@ from reverie.storage.transcript.session_log import Clock, SessionLog, utc_now
 from reverie.storage.transcript.view import Entry
 from reverie.tools.base import Tool, ToolContext
 from reverie.tools.registry import make_builtin_tools
+from reverie.tools.snapshots import RestoredFiles
 from reverie.types import Block, ImageBlock, JsonObject, Message, Origin, Purpose, TextBlock, Usage
 
 CRASHED = "The session ended before this call was finished; it may have run partly."
@@ -271,6 +272,13 @@ class Session(Assembly):
         """Takes back the last compaction, rewind or clear; with `fit`, as much of it as fits."""
         return await self.engine.compactor.undo(fit=fit)
 
+    async def undo_files(self) -> RestoredFiles:
+        """Restores the files of the project as they were before the last turn in which commands changed them. Called
+        again, it takes that back."""
+        if self.busy:
+            raise UserError("a turn is running in this session: wait for it, or cancel it")
+        return await self.file_undo.restore()
+
     def rewind(self, message: str) -> str:
         """Goes back to before a message of the user (`-1` is the last one) and returns its text."""
         return self.engine.compactor.rewind(message)
@@ -306,6 +314,7 @@ class Session(Assembly):
         thread = self._thread
         reason, answer, error, code = "failed", "", None, 0
         thread.rounds, thread.usage = 0, Usage()
+        self.file_undo.begin_turn()
         try:
             done = await self.commands.answer(said)
             refusal = await self._take_in(said, images) if done is None else None

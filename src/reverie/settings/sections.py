@@ -129,6 +129,7 @@ class PermissionSettings(Section):
     allow: tuple[str, ...] = texts("Rules for calls that run without asking.")
     ask: tuple[str, ...] = texts("Rules for calls that always ask first, even if another rule allows them.")
     deny: tuple[str, ...] = texts("Rules for calls that never run.")
+    sandbox: bool = switch(True, "Whether commands run in a sandbox where the system has one; else most of them ask.")
 
 
 class HookCommand(Section):

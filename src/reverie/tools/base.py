@@ -13,7 +13,8 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from reverie.errors import ReverieError
 from reverie.parsing import load_json
-from reverie.permissions.rules import Decision, ToolCall
+from reverie.permissions.rules import Decision, Profile, ToolCall, Widening
+from reverie.permissions.sandbox.sandboxes import Sandboxes
 from reverie.prompts import render
 from reverie.quick import dataclass
 from reverie.types import Block, Json, JsonObject, Origin, Purpose, ToolUseBlock
@@ -138,8 +139,13 @@ class ToolContext:
     post: Callable[[Caller, str, str, str], Awaitable[str]] | None = None
     """Sends a message (sender, recipient, text, summary) and reports the outcome; None where there are no other agents.
     For an unknown recipient it raises a ReverieError that lists the known ones."""
-    guarded: bool = False
-    """Nobody was asked about the call: it must run as the permission check relied on."""
+    profile: Profile | None = None
+    """The rights with which a command runs in the sandbox; None: with all that the user has."""
+    sandboxes: Sandboxes = field(default_factory=Sandboxes)
+    shown: tuple[Path, ...] = ()
+    """Folders of Reverie that commands in the sandbox see: the memory."""
+    replaced: tuple[tuple[Path, Path], ...] = ()
+    """Folders that such commands see instead of others: (shown, in this place). Without namespaces they see neither."""
     editor: EditorFiles | None = None
     """What the user has open, for the tools that read and change one file. Memories never go this way."""
 
@@ -163,6 +169,10 @@ class ToolOutput:
     """The size of the whole result, if it is kept on disk and `content` is only a preview."""
     kept_in: Path | None = None
     """The file that the tool itself put the whole result in."""
+    widening: Widening | None = None
+    """What the sandbox refused, so that the result may be incomplete."""
+    how: str = ""
+    """How it may run, in a word for the user: sandbox, asked."""
     seconds: float = 0.0
     """How long the tool ran, without the time for permission."""
 

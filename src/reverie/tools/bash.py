@@ -1,4 +1,4 @@
-"""Bash: runs one command in its own process session, with a time limit and without input.
+"""Bash: runs one command, in the sandbox or in its own process session, with a time limit and without input.
 
 If a call ends early (time, cancellation, too much output), all processes of the command are ended. It never waits for a
 process that only holds the output open, and never keeps a large output in memory.
@@ -11,16 +11,17 @@ import errno
 import fcntl
 import os
 import signal
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
 from reverie.errors import UserError
 from reverie.paths.programs import make_bare_environment, system_program, users_program
-from reverie.permissions.rules import NotReadOnly
-from reverie.permissions.shell.read_only import is_read_only_shell
-from reverie.permissions.shell.words import anchor_globs
+from reverie.permissions.rules import Profile, Widening
+from reverie.permissions.strict_shell import anchor_globs, is_read_only_shell, why_not_read_only
 from reverie.quick import dataclass
 from reverie.runtime.agent_above import mark_environment, mark_words
 from reverie.runtime.bounded import bounded, explain_limit
@@ -29,6 +30,11 @@ from reverie.tools.base import BuiltIn, ToolContext, ToolOutput
 from reverie.tools.files import format_path
 from reverie.tools.kept_output import MAX_KEPT_BYTES, KeptOutput
 from reverie.types import JsonObject
+
+if TYPE_CHECKING:
+    from reverie.permissions.sandbox.client import SandboxedCommand
+    from reverie.permissions.sandbox.order import Attempt, SandboxReport
+    from reverie.permissions.sandbox.profiles import Sandbox
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -63,15 +69,17 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
     async def _run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
         command: str = given["command"]
         seconds = min(int(given.get("timeout") or self.timeout_ms), self.max_timeout_ms) / 1_000
-        if context.guarded:
-            async with _guard(command, context.cwd) as (text, env):
-                return await self._run_text(text, env, seconds, context, unasked=True)
-        if self.is_read_only(given):  # a file with the name of an option must not become one
-            env = make_bare_environment()
-            return await self._run_text(anchor_globs(command), env, seconds, context, unasked=True)
-        return await self._run_text(command, {**os.environ, "TERM": "dumb"}, seconds, context)
+        if context.profile is None:
+            return await self._run_outside(command, {**os.environ, "TERM": "dumb"}, seconds, context)
+        if (await asyncio.to_thread(lambda: context.sandboxes.layers)).can_read:
+            return await self._run_inside(command, context.profile, seconds, context)
+        if refusal := why_not_read_only(command):
+            raise UserError(refusal)
+        # A file with the name of an option must not become one.
+        strict = anchor_globs(command)
+        return await self._run_outside(strict, make_bare_environment(), seconds, context, unasked=True)
 
-    async def _run_text(
+    async def _run_outside(
         self, text: str, env: dict[str, str], seconds: float, context: ToolContext, *, unasked: bool = False
     ) -> ToolOutput:
         words = [str(_find_shell(context.cwd)), "--noprofile", "--norc", "-c", text]
@@ -79,7 +87,50 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             words = bounded(words)
         if not self.is_users:
             words, env = mark_words(words), mark_environment(env)
-        running = await _RunningCommand.start(words, env, context)
+        running = await _RunningCommand.start(lambda output: _start_process(words, env, context, output))
+        kept, ending = await self._collect(running, seconds, context)
+        code = await running.process.wait() if running.process.has_ended else None
+        output = _make_output(kept, code, ending, seconds)
+        note = explain_limit(code, kept.text()) if unasked else ""
+        return replace(output, content=f"{output.content}\n[{note}]") if note else output
+
+    async def _run_inside(self, command: str, profile: Profile, seconds: float, context: ToolContext) -> ToolOutput:
+        from reverie.permissions.sandbox.client import SandboxFailed
+        from reverie.permissions.sandbox.names import TooManyNames
+
+        sandbox = context.sandboxes.at(context.cwd)
+        try:
+            shown = (context.keep_dir, *context.shown)
+            view = await asyncio.to_thread(sandbox.make_view, profile, shown)
+            if sandbox.layers.namespaces:
+                view = replace(view, replaced=tuple((str(real), str(place)) for real, place in context.replaced))
+            else:  # it cannot show one folder in place of another
+                view = replace(view, hidden=(*view.hidden, *(str(place) for _, place in context.replaced)))
+            before = sandbox.obeyed_files() if profile.writes_project else {}
+            started = list[_SandboxedProcess]()
+
+            async def start(output: int) -> _SandboxedProcess:
+                cwd = context.map_path(context.cwd)
+                started.append(_SandboxedProcess(await sandbox.start(command, cwd, view, output)))
+                return started[0]
+
+            running = await _RunningCommand.start(start)
+        except (SandboxFailed, TooManyNames, OSError, ValueError) as error:
+            if isinstance(error, UnicodeError | ValueError):
+                raise UserError(_explain_start_error(error, command, context.cwd)) from error
+            return _not_started(str(error))
+        kept, ending = await self._collect(running, seconds, context)
+        report = await started[0].report()
+        if report.status is None:
+            kept.discard()
+            return _not_started(report.error)
+        output = _make_output(kept, report.status, ending, seconds)
+        after = await asyncio.to_thread(sandbox.obeyed_files) if profile.writes_project else {}
+        return await asyncio.to_thread(_add_report, output, report, sandbox, profile, _changed(before, after))
+
+    async def _collect(
+        self, running: _RunningCommand, seconds: float, context: ToolContext
+    ) -> tuple[KeptOutput, _Ending]:
         kept = KeptOutput(context.keep_dir, self.inline_bytes, context.progress)
         try:
             ending = await running.wait(kept, seconds)
@@ -87,25 +138,143 @@ class Bash(BuiltIn, prompt="bash.md", properties=_PROPERTIES, required=["command
             kept.discard()
             raise
         kept.close()
-        return _make_output(kept, running.process.returncode, ending, seconds, unasked)
+        return kept, ending
 
 
-@asynccontextmanager
-async def _guard(command: str, cwd: Path) -> AsyncGenerator[tuple[str, dict[str, str]]]:
-    """Yields how a harmless command runs. It was checked before, but what it needs may have changed since."""
-    from reverie.permissions.harmless.command import guarded
+def _not_started(reason: str) -> ToolOutput:
+    text = f"The command did not run, because the sandbox could not be started: {reason}"
+    return ToolOutput(text, is_error=True, widening=Widening((reason,), Profile.FREE, started=False))
 
-    prepared = guarded(command, cwd)
+
+def _changed(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]) -> list[str]:
+    return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+
+
+def _add_report(
+    output: ToolOutput, report: SandboxReport, sandbox: Sandbox, profile: Profile, obeyed: Sequence[str]
+) -> ToolOutput:
+    """Adds what the sandbox refused and what a program will obey, so that nobody takes silence for success."""
+    serious = sandbox.serious(report)
+    tried = _describe(serious, sandbox.project)
+    notes = list[str]()
+    if tried:
+        head = "project sandbox" if profile.writes_project else "read-only sandbox: nothing was changed"
+        notes.append(f"[{head}; it tried to {' and to '.join(tried)}]")
+    if obeyed:
+        names = ", ".join(os.path.relpath(path, sandbox.project) for path in obeyed)
+        notes.append(f"[made or changed, and obeyed later by programs or agents: {names}]")
+    structured = {**cast("JsonObject", output.structured), "sandbox": profile.value}
+    if tried:
+        structured["tried"] = list(tried)
+    wider = sandbox.profile_for(serious) if serious else None
+    if wider is profile or (wider is Profile.WORKSPACE and profile is Profile.REPOSITORY):
+        wider = Profile.FREE
+    content = str(output.content)
+    if notes:  # at the beginning if the end may be left out
+        content = "\n".join((*notes, content) if output.kept_in else (content, *notes))
+    widening = Widening(tried, wider) if wider is not None else None
+    return replace(output, content=content, structured=structured, widening=widening, how="sandbox")
+
+
+_SHOWN = 6
+
+
+def _describe(attempts: Iterable[Attempt], project: Path) -> tuple[str, ...]:
+    verbs = {"write": "write", "network": "connect to", "service": "use the service", "socket": "use"}
+    named = list[str]()
+    for attempt in attempts:
+        target = attempt.target
+        if attempt.kind == "write" and target.startswith(f"{project}/"):
+            target = os.path.relpath(target, project)
+        named.append(f"{verbs.get(attempt.kind, attempt.kind)} {target}")
+    named = list(dict.fromkeys(named))
+    more = len(named) - _SHOWN
+    return (*named[:_SHOWN], f"do {more} more such things") if more > 0 else tuple(named)
+
+
+class _Process(Protocol):
+    """A command that runs, in the sandbox or outside."""
+
+    @property
+    def has_ended(self) -> bool: ...
+
+    async def wait(self) -> int | None:
+        """Waits for its end and returns its exit code."""
+        ...
+
+    async def end(self) -> None:
+        """Ends it with all that it started."""
+        ...
+
+    def leaves_living(self) -> bool:
+        """Whether something that it started still runs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _FreeProcess:
+    process: asyncio.subprocess.Process
+    family: ProcessFamily
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.returncode is not None
+
+    async def wait(self) -> int | None:
+        return await self.process.wait()
+
+    async def end(self) -> None:
+        await self.family.end()
+
+    def leaves_living(self) -> bool:
+        return bool(self.family.living())
+
+
+class _SandboxedProcess:
+    """A command in the sandbox: nothing of it is left when it ends."""
+
+    def __init__(self, command: SandboxedCommand) -> None:
+        self._command = command
+        self._ended = False
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended
+
+    async def report(self) -> SandboxReport:
+        report = await self._command.wait()
+        self._ended = True
+        return report
+
+    async def wait(self) -> int | None:
+        return (await self.report()).status
+
+    async def end(self) -> None:
+        if not self._ended:
+            await self._command.end()
+
+    def leaves_living(self) -> bool:
+        return False
+
+
+async def _start_process(
+    words: Sequence[str | Path], env: dict[str, str], context: ToolContext, output: int
+) -> _FreeProcess:
+    """Starts a command outside of the sandbox; raises UserError if that fails."""
+    identity = os.fstat(output)
     try:
-        how = await asyncio.to_thread(prepared.__enter__)
-    except NotReadOnly as refusal:
-        raise UserError(
-            f"The command did not run: it cannot run without a question any more, because {refusal}."
-        ) from refusal
-    try:
-        yield how
-    finally:
-        await asyncio.to_thread(prepared.__exit__, None, None, None)
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=asyncio.subprocess.STDOUT,
+            cwd=context.map_path(context.cwd),
+            env=env,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(_explain_start_error(error, str(words[-1]), context.cwd)) from error
+    return _FreeProcess(process, ProcessFamily(process.pid, (identity.st_dev, identity.st_ino)))
 
 
 class _Ending(Enum):
@@ -126,18 +295,16 @@ class _Ending(Enum):
 class _RunningCommand:
     """One started command: its process and the pipe of its output."""
 
-    process: asyncio.subprocess.Process
-    family: ProcessFamily
+    process: _Process
     output: asyncio.StreamReader
     pipe: asyncio.ReadTransport
     cancelled: asyncio.CancelledError | None
     """Came while it was started; `wait` raises it."""
 
     @staticmethod
-    async def start(words: Sequence[str | Path], env: dict[str, str], context: ToolContext) -> _RunningCommand:
-        """Starts the command; raises UserError if that fails."""
+    async def start(begin: Callable[[int], Awaitable[_Process]]) -> _RunningCommand:
+        """Makes the pipe, and starts the command with its other end as output."""
         reading, writing = os.pipe()
-        identity = os.fstat(reading)
         _widen_pipe(reading)
         output = asyncio.StreamReader(limit=_CHUNK_BYTES)
         pipe: asyncio.ReadTransport | None = None
@@ -146,34 +313,20 @@ class _RunningCommand:
             pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(output), os.fdopen(reading, "rb", buffering=0)
             )
-            starting = asyncio.ensure_future(
-                asyncio.create_subprocess_exec(
-                    *words,
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stdout=writing,
-                    stderr=asyncio.subprocess.STDOUT,
-                    cwd=context.map_path(context.cwd),
-                    env=env,
-                    start_new_session=True,
-                )
-            )
+            starting = asyncio.ensure_future(begin(writing))
             cancelled: asyncio.CancelledError | None = None
             while not starting.done():  # a cancellation waits: asyncio would end the shell without its children
                 try:
                     await asyncio.wait({starting})
                 except asyncio.CancelledError as error:
                     cancelled = error
-            process = starting.result()
-        except BaseException as error:
+            return _RunningCommand(starting.result(), output, pipe, cancelled)
+        except BaseException:
             if pipe:
                 pipe.close()
-            if isinstance(error, OSError | ValueError):
-                raise UserError(_explain_start_error(error, str(words[-1]), context.cwd)) from error
             raise
         finally:
             os.close(writing)
-        family = ProcessFamily(process.pid, (identity.st_dev, identity.st_ino))
-        return _RunningCommand(process, family, output, pipe, cancelled)
 
     async def wait(self, kept: KeptOutput, seconds: float) -> _Ending:
         """Waits for the end and collects the output; no process holds the pipe afterwards."""
@@ -201,7 +354,7 @@ class _RunningCommand:
         finally:
             try:
                 if ending is not _Ending.ITSELF:
-                    await self.family.end()
+                    await self.process.end()
                     await asyncio.wait({exited, drained}, timeout=_LEFTOVER_SECONDS)
             finally:
                 exited.cancel()
@@ -214,7 +367,7 @@ class _RunningCommand:
             await asyncio.wait({drained}, timeout=_LEFTOVER_SECONDS)
         if drained.done():
             return _Ending.ITSELF if drained.result() else _Ending.OUTPUT
-        return _Ending.BACKGROUND if self.family.living() else _Ending.DETACHED
+        return _Ending.BACKGROUND if self.process.leaves_living() else _Ending.DETACHED
 
     async def _drain(self, kept: KeptOutput) -> bool:
         """Reads the whole output; False if there was more than can be kept."""
@@ -224,7 +377,7 @@ class _RunningCommand:
         return True
 
 
-def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float, unasked: bool) -> ToolOutput:
+def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: float) -> ToolOutput:
     lines: list[str] = []
     if ending.stopped:
         limit = f" of {seconds:g} seconds (give a longer timeout if it needs one)" if ending is _Ending.TIME else ""
@@ -244,8 +397,6 @@ def _make_output(kept: KeptOutput, code: int | None, ending: _Ending, seconds: f
         lines.append("The command finished without output.")
     if is_left and not kept.path:
         lines.append(left)
-    if unasked and (limit := explain_limit(code, text)):
-        lines.append(f"[{limit}]")
     structured: JsonObject = {"exitCode": code, "interrupted": ending.stopped}
     if kept.path:
         structured |= {"persistedOutputPath": str(kept.path), "persistedOutputSize": kept.size}

@@ -121,14 +121,23 @@ async def _run(prepared: _Prepared, context: ToolContext) -> ToolOutput:
     if prepared.tool is None:
         return _refuse(prepared.refusal)
     try:
-        allowed = await _ask_permission(prepared, prepared.tool, context)
+        asked = _describe_call(prepared, prepared.tool, context)
+        allowed = await _ask_permission(prepared, prepared.tool, asked, context)
         if isinstance(allowed, str):
             return _refuse(allowed)
         given = prepared.given if allowed.updated_input is None else allowed.updated_input
-        where = replace(context, guarded=True) if allowed.guarded else context
         started = monotonic()
-        output = _make_storable(await prepared.tool.run(given, where))
-        return replace(output, seconds=monotonic() - started)
+        output = await prepared.tool.run(given, replace(context, profile=allowed.profile))
+        took, asked_user = monotonic() - started, allowed.asked
+        if output.widening is not None and allowed.may_widen:
+            wider = await context.permission(replace(asked, input=given, widening=output.widening))
+            if isinstance(wider, Allow):
+                started, asked_user = monotonic(), asked_user or wider.asked
+                output = await prepared.tool.run(given, replace(context, profile=wider.profile))
+                took += monotonic() - started
+            elif isinstance(output.content, str):
+                output = replace(output, content=f"{output.content}\n[{wider.reason}]")
+        return replace(_make_storable(output), seconds=took, how="asked" if asked_user else output.how)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -147,8 +156,7 @@ def _refuse(reason: str) -> ToolOutput:
     return ToolOutput(reason, is_error=True, ran=False)
 
 
-async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext) -> Allow | str:
-    """Returns how to run the call, perhaps with an input that a hook changed; or the reason why it may not run."""
+def _describe_call(prepared: _Prepared, tool: Tool, context: ToolContext) -> ToolCall:
     call, caller = prepared.call, context.caller
     who = (context.cwd, caller.purpose, caller.agent_id)
 
@@ -156,7 +164,11 @@ async def _ask_permission(prepared: _Prepared, tool: Tool, context: ToolContext)
         fits = explain_invalid(given, tool.schema.get("input_schema", {})) is None
         return tool.must_fail(given, context) if fits and isinstance(tool, BuiltIn) else None
 
-    asked = ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who, must_fail=must_fail)
+    return ToolCall(call.id, call.name, prepared.given, prepared.read_only, *who, must_fail=must_fail)
+
+
+async def _ask_permission(prepared: _Prepared, tool: Tool, asked: ToolCall, context: ToolContext) -> Allow | str:
+    """Returns how to run the call, perhaps with an input that a hook changed; or the reason why it may not run."""
     decision = await context.permission(asked)
     match decision:
         case Allow(updated):

@@ -60,7 +60,8 @@ def test_a_refusal_with_a_reason_reaches_the_model(reverie: Command) -> None:
         terminal.press("n")
         terminal.until("Why not?")
         terminal.press("not today\r")
-        terminal.until("I was told: The user refused: not today")
+        terminal.until("I was told: Exit code 1")
+        terminal.until("[The user refused: not today]")
         terminal.until(PROMPT)
         terminal.press(CTRL_D)
         assert terminal.ended() == 0
@@ -77,6 +78,28 @@ def test_an_answer_for_the_session_asks_once(reverie: Command) -> None:
         terminal.until("All three.")
         assert terminal.shown.count("? Bash $") == 1
     assert (reverie.work / "log.txt").read_text() == "x\n" * 3
+
+
+def test_a_command_runs_again_in_the_project_and_its_changes_are_undone(reverie: Command) -> None:
+    call = 'call Bash {"command": "echo x > made.txt; rm old.txt"}\n---\n'
+    (reverie.work / "old.txt").write_text("old\n")
+    with chat(
+        reverie, "--model", reverie.script('call Bash {"command": "ls"}\n---\n' + call + "say Done.\n")
+    ) as terminal:
+        terminal.say("make it")
+        assert "sandbox" in terminal.until("? Bash $ echo x")
+        shown = " ".join(terminal.until("no ›").split())
+        assert "it tried to write made.txt, to write old.txt" in shown and "parts of it may have run" in shown
+        assert "p in the project" in shown and "o outside of the sandbox" in shown
+        assert not (reverie.work / "made.txt").exists() and (reverie.work / "old.txt").exists()
+        terminal.press("p")
+        assert "asked" in terminal.until("Done.")
+        assert (reverie.work / "made.txt").exists() and not (reverie.work / "old.txt").exists()
+        terminal.say("/undo files")
+        assert "old.txt, made.txt" in terminal.until("no ›")
+        terminal.press("y")
+        terminal.until("Removed: made.txt")
+    assert not (reverie.work / "made.txt").exists() and (reverie.work / "old.txt").read_text() == "old\n"
 
 
 def test_what_was_typed_before_a_question_is_no_answer_to_it(reverie: Command) -> None:
@@ -96,7 +119,7 @@ def test_hidden_characters_of_a_command_are_shown(reverie: Command) -> None:
     model = reverie.script('call Bash {"command": "echo \\u202e\\u001b[2Jx > y"}\n---\nsay Over.\n')
     with chat(reverie, "--model", model) as terminal:
         terminal.say("make it")
-        assert "echo <U+202E>␛[2Jx > y" in terminal.until("Allow?")
+        assert "echo <U+202E>␛[2Jx > y" in terminal.until("Run it again?")
         assert "\x1b[2J" not in terminal.raw.split("make it")[1]
 
 
@@ -104,9 +127,9 @@ def test_only_what_is_offered_is_an_answer(reverie: Command) -> None:
     call = 'call Bash {"command": "touch made.txt; ls *"}\n---\n'  # no rule can say this, so there is no "always"
     with chat(reverie, "--model", reverie.script(call + "say Over.\n")) as terminal:
         terminal.say("make it")
-        assert "always" not in terminal.until("no ›").split("Allow?")[1]
-        terminal.press("axm\r")
-        terminal.press("y")
+        assert "always" not in terminal.until("no ›").split("Run it again?")[1]
+        terminal.press("axmy\r")
+        terminal.press("p")
         assert "always" not in terminal.until("Over.")
         terminal.say("/clear")
         terminal.until("Continue?")

@@ -158,18 +158,18 @@ def test_the_plain_chat_draws_nothing_and_says_everything_in_words(reverie: Comm
         terminal.until("/help lists the commands.")
         terminal.press("make it\n")
         terminal.until("Tool: Bash $ touch made.txt")
-        terminal.until("Allow? Type y for yes")
+        terminal.until("Run it again? Type p for in the project")
         terminal.press("always look at the tests\n")  # a message, and not the answer "always"
         terminal.until("waits as a message")
-        terminal.press("pasted\ny\n!touch pasted.txt\n")  # neither an answer nor a command
+        terminal.press("pasted\np\n!touch pasted.txt\n")  # neither an answer nor a command
         time.sleep(0.3)
         assert not (reverie.work / "made.txt").exists()
-        terminal.press("yes\n")
+        terminal.press("p\n")
         terminal.until("Finished after")
         terminal.until("It is **made**.")
         terminal.until("Ready.")
         terminal.until("[always look at the tests]")
-        terminal.until("pasted\ny\n!touch pasted.txt")
+        terminal.until("pasted\np\n!touch pasted.txt")
         terminal.until("Ready.")
         terminal.press("/exit\n")
         assert terminal.ended() == 0

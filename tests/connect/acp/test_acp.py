@@ -191,13 +191,15 @@ async def test_the_four_answers_to_a_question(work: Path, tmp_path: Path) -> Non
             del editor.updates[:shown]
             return len(editor.questions) - before, editor.text()
 
-        assert await ask("deny", "not today") == (1, "It said: The user refused: not today")
-        asked, said = await ask("once")
+        asked, said = await ask("deny", "not today")
+        assert asked == 1 and said.startswith("It said: Exit code 1") and "[The user refused: not today]" in said
+        asked, said = await ask("workspace")
         assert asked == 1 and "refused" not in said
         call, options = editor.questions[-1]
         assert call.title == "Bash $ date >> log.txt" and call.kind == "execute"
-        assert [option.kind for option in options] == ["allow_once", "allow_always", "reject_once"]
-        assert (await ask("nonsense"))[1].startswith("It said: The editor gave an answer that was not offered")
+        assert [option.kind for option in options] == ["allow_once", "allow_once", "allow_always", "reject_once"]
+        assert [option.option_id for option in options] == ["workspace", "free", "session", "deny"]
+        assert "[The editor gave an answer that was not offered" in (await ask("nonsense"))[1]
         assert (await ask("session"))[0] == 1 and (await ask("deny"))[0] == 0
         assert len((work / "log.txt").read_text().splitlines()) == 3
 
@@ -328,7 +330,7 @@ say Logged.
 
 @in_loop
 async def test_a_question_of_another_agent_is_asked_after_the_turn(work: Path, tmp_path: Path) -> None:
-    editor = Editor(choose("once"))
+    editor = Editor(choose("workspace"))
     async with running(editor, script(tmp_path, AGENT)) as one:
         id = (await one.agent.new_session(cwd=str(work), mcp_servers=[])).session_id
         await one.agent.prompt(id, [text_block("Do it.")])

@@ -13,6 +13,7 @@ from reverie.cli.output import columns, exact, one_line, plural
 from reverie.cli.tool_lines import call_text
 from reverie.events import PermissionAsked
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
+from reverie.permissions.rules import Profile
 from reverie.types import Json
 
 if TYPE_CHECKING:
@@ -66,13 +67,15 @@ class PermissionQuestions:
         pages = Pages(preview(event.tool, event.input, cwd, view.paint, columns() - 2))
         self._show_page(pages)
         lasting = self._lasting_answers(event)
-        return await given.ask(lasting, pages, lambda: self._show_page(pages))
+        profiles = [Profile(choice) for choice in event.choices]
+        return await given.ask(lasting, pages, lambda: self._show_page(pages), profiles)
 
     def _lasting_answers(self, event: PermissionAsked) -> tuple[str, ...]:
         """Shows the rules in full and returns the answers that hold longer than this call."""
         if not event.rules:
             return ()
         how = "for this session, or always" if event.saves_to else "for this session"
+        how = f"outside of the sandbox {how}" if event.choices else how
         self._chat.view.say(self._chat.view.paint.dim(f"  {how}: {exact(', '.join(event.rules))}"))
         return ("session", "always") if event.saves_to else ("session",)
 

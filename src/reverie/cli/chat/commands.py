@@ -243,7 +243,7 @@ COMMANDS: dict[str, SlashCommand] = {
         lambda _chat: [("update", "update them now")],
         alone_any_time=True,
     ),
-    "undo": SlashCommand("/undo [--fit]", "undo the last compaction, rewind or clear", undo),
+    "undo": SlashCommand("/undo [--fit | files]", "undo the last compaction, rewind or clear, or file changes", undo),
     "rewind": SlashCommand("/rewind [MSG]", "continue from an earlier message", rewind, complete_rewind),
     "memory": SlashCommand(
         "/memory [[edit|share|unshare] FILE | inbox | inferred]",

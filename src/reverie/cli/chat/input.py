@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from reverie.cli.diff_preview import Pages
 from reverie.origins import split_material
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
+from reverie.permissions.rules import Profile
 from reverie.quick import dataclass
 from reverie.types import Origin, TextBlock
 
@@ -73,13 +74,15 @@ class ChatInput(ABC):
     def note_interrupt(self) -> None:  # noqa: B027
         """Records that Ctrl-C stopped a turn: at the prompt it counts as the first of two."""
 
-    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(
+        self, lasting: Sequence[str], pages: Pages, show: Callable[[], None], profiles: Sequence[Profile] = ()
+    ) -> PermissionAnswer | None:
         """Asks about the call that was shown; None as the answer stops the turn.
 
         `lasting`: which of the answers `session` and `always` can be chosen. `show` shows the next page while `pages`
-        has one.
+        has one. `profiles`: it ran in the sandbox, and may run again in one of these.
         """
-        del lasting, pages, show
+        del lasting, pages, show, profiles
         return PermissionAnswer.deny("No user can be asked.")
 
     def put(self, text: str) -> None:
@@ -127,15 +130,23 @@ class AskingInput(ChatInput):
 
     interactive = True
 
-    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(
+        self, lasting: Sequence[str], pages: Pages, show: Callable[[], None], profiles: Sequence[Profile] = ()
+    ) -> PermissionAnswer | None:
+        again = {"o" if profile is Profile.FREE else "p": profile for profile in profiles}
+        words = {"p": "in the project", "o": "outside of the sandbox"}
+        yes = {key: words[key] for key in again} or {"y": "yes"}
         while True:
             # The user can only allow a call that was shown in full.
-            offers = {"m": MORE} if pages.left else {"y": "yes", **{word[0]: word for word in lasting}}
-            answer = await self.choose("Allow?", {**offers, "n": "no"})
+            offers = {"m": MORE} if pages.left else {**yes, **{word[0]: word for word in lasting}}
+            answer = await self.choose("Run it again?" if again else "Allow?", {**offers, "n": "no"})
             if answer != MORE:
                 break
             show()
         kinds = {"yes": AnswerKind.ONCE, "session": AnswerKind.SESSION, "always": AnswerKind.ALWAYS}
+        for key, profile in again.items():
+            if answer == words[key]:
+                return PermissionAnswer.once(profile)
         if answer in kinds:
             return PermissionAnswer(kinds[answer])
         reason = await self.ask_reason() if answer == "no" else ""

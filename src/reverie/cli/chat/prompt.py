@@ -46,6 +46,7 @@ from reverie.cli.screen import clean, clipboard_sequence, printable, raw_stream
 from reverie.errors import ReverieError, StorageError
 from reverie.paths import make_private
 from reverie.permissions.answers import PermissionAnswer
+from reverie.permissions.rules import Profile
 from reverie.regular_files import open_regular
 from reverie.text.columns import cut
 from reverie.text.patterns import late
@@ -362,10 +363,12 @@ class TerminalInput(AskingInput):
         self._live.flush()
         return await self._questions.pick(title, rows)
 
-    async def ask(self, lasting: Sequence[str], pages: Pages, show: Callable[[], None]) -> PermissionAnswer | None:
+    async def ask(
+        self, lasting: Sequence[str], pages: Pages, show: Callable[[], None], profiles: Sequence[Profile] = ()
+    ) -> PermissionAnswer | None:
         with suppress(termios.error):  # keys that were typed before the question do not answer it
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        return await super().ask(lasting, pages, show)
+        return await super().ask(lasting, pages, show, profiles)
 
     async def ask_reason(self) -> str:
         return await self._questions.enter("Why not? (Enter: no reason)")

@@ -157,7 +157,7 @@ class ChatView:
     def _show_result(self, event: events.ToolFinished) -> None:
         call = self._calls.pop(event.id, event.name)
         took = max(0.0, event.seconds - self._waited.pop(event.id, 0.0))
-        line = result_line(call, event.text, event.is_error, took, self.paint, columns() - 2)
+        line = result_line(call, event.text, event.is_error, took, self.paint, columns() - 2, event.how)
         if not self._last:
             self._write("\n")
         self.say(f"  {line}")

@@ -102,6 +102,7 @@ def run_checks(cwd: Path) -> Iterator[Check]:
         ("model", _model),
         ("memory", memory_checks),
         ("search", _search),
+        ("sandbox", _sandbox),
         ("flags", _flags),
         ("git", _git),
         ("live", _live),
@@ -132,6 +133,24 @@ def _settings(settings: Settings, places: Places) -> Iterator[Check]:
     acting = [part for part in settings.parts if part.can_be_trusted]
     if acting and not any(part.ignored for part in acting):
         yield Check("trust", "ok", f"{places.checkout} is trusted; `reverie trust --status` shows its parts")
+
+
+def _sandbox(settings: Settings, places: Places) -> Iterator[Check]:
+    """Which layers keep commands from changing things, found out by running one in them."""
+    from reverie.permissions.sandbox.sandboxes import Sandboxes
+
+    layers = Sandboxes(wanted=settings.permissions.sandbox).layers
+    works = ["namespaces"] * layers.namespaces + [f"Landlock {layers.landlock}"] * bool(layers.landlock)
+    names = " and ".join([*works, "seccomp"])
+    if not layers.can_read:
+        todo = "set permissions.sandbox = true" if not settings.permissions.sandbox else ""
+        found = f"none, because {layers.why_not}: commands ask, apart from eight programs that read plain files"
+        yield Check("sandbox", "warning", found, todo)
+    elif not layers.can_work:
+        found = f"{names}; without namespaces commands cannot write in the project alone ({layers.why_not})"
+        yield Check("sandbox", "warning", found, "allow user namespaces, for accept_edits without questions")
+    else:
+        yield Check("sandbox", "ok", names + (f" ({layers.why_not})" if layers.why_not else ""))
 
 
 def _mcp(settings: Settings, places: Places) -> Iterator[Check]:

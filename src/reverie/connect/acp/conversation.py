@@ -24,6 +24,7 @@ from reverie.connect.acp.updates import Shower, Update, note, progress, usage
 from reverie.errors import ReverieError, UserError
 from reverie.permissions.answers import AnswerKind, PermissionAnswer
 from reverie.permissions.policy import PolicyMode
+from reverie.permissions.rules import Profile
 from reverie.session.session import Session
 
 _INTERNAL = -32603
@@ -320,14 +321,19 @@ def _explain(event: events.PermissionAsked) -> str:
     if not event.rules:
         return event.reason
     how = f"for this session, or always (saved in {event.saves_to})" if event.saves_to else "for this session"
+    how = f"outside of the sandbox {how}" if event.choices else how
     return f"{event.reason}\n\nRules {how}: {', '.join(event.rules)}"
 
 
 def _offers(event: events.PermissionAsked) -> list[schema.PermissionOption]:
-    """Our four answers; those that last only where the question offers rules."""
+    """Our answers; those that last only where the question offers rules."""
     rules = ", ".join(event.rules)
     what = f": {rules}" if len(rules) <= _LONGEST_NAME else ""
-    offers = [schema.PermissionOption(option_id=AnswerKind.ONCE.value, name="Allow once", kind="allow_once")]
+    once = {AnswerKind.ONCE.value: "Allow once"}
+    if event.choices:
+        names = {Profile.FREE: "Run it again outside of the sandbox"}
+        once = {choice: names.get(Profile(choice), "Run it again in the project") for choice in event.choices}
+    offers = [schema.PermissionOption(option_id=id, name=name, kind="allow_once") for id, name in once.items()]
     if event.rules:
         name = f"Allow in this session{what}"
         offers.append(schema.PermissionOption(option_id=AnswerKind.SESSION.value, name=name, kind="allow_always"))
@@ -346,6 +352,8 @@ def _verdict(response: schema.RequestPermissionResponse, event: events.Permissio
     offered = {one.option_id for one in _offers(event)}
     if outcome.option_id not in offered:
         return PermissionAnswer.deny(f"The editor gave an answer that was not offered ({outcome.option_id[:40]!r}).")
+    if outcome.option_id in event.choices:
+        return PermissionAnswer.once(Profile(outcome.option_id))
     kind = AnswerKind(outcome.option_id)
     if kind is not AnswerKind.DENY:
         return PermissionAnswer(kind)

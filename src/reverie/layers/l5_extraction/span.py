@@ -18,8 +18,7 @@ from reverie.memory.evidence import gather_evidence
 from reverie.models.wire import as_object
 from reverie.moments import local_day
 from reverie.permissions.memory_paths import is_inside
-from reverie.permissions.shell.commands import all_commands
-from reverie.permissions.shell.read_only import is_read_only_shell
+from reverie.permissions.shell_commands import all_commands
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import Entry
 from reverie.types import Block, Message, TextBlock, ToolResultBlock, ToolUseBlock
@@ -156,7 +155,7 @@ class OwnWrites:
         return call.name == "Bash" and self._changes(str(as_object(call.input).get("command") or ""))
 
     def _changes(self, command: str) -> bool:
-        if not self._may_name_memory(command) or is_read_only_shell(command):
+        if not self._may_name_memory(command):
             return False
         if any(
             self._is_inside(self._expand_home(found[1] or found[2] or found[3])) for found in _INTO.finditer(command)

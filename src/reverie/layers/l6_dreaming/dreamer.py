@@ -1,18 +1,20 @@
 """The agent that dreams: a fork of the conversation or a fresh one, its price, its prompts, and its tools on a copy.
 
-The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command and its
-output are rewritten, and each write passes the write gate before it is in the copy.
+The agent uses the real paths and never touches them: file tools go through the path mapping, a shell command sees the
+copy in place of the memory, and each write passes the write gate before it is in the copy.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 
@@ -20,7 +22,6 @@ from reverie.errors import ReverieError
 from reverie.events import Event, RoundFinished, TextStreamed, ToolStarted
 from reverie.layers.base import Fork, ForkResult
 from reverie.layers.l6_dreaming.copy import MemoryCopy
-from reverie.layers.l6_dreaming.shell_map import NotMapped, ShellMap, search_patterns
 from reverie.layers.l6_dreaming.sources import days_written, list_days
 from reverie.memory.daily_log import list_logs
 from reverie.memory.directory import MemoryDirectory
@@ -29,7 +30,8 @@ from reverie.memory.listing import list_memories
 from reverie.memory.scan import scan
 from reverie.models.catalogue import ModelFacts
 from reverie.moments import SKEW_S, parse_time, to_datetime
-from reverie.permissions.rules import Decision, NotReadOnly, ToolCall
+from reverie.permissions.rules import Decision, ToolCall
+from reverie.permissions.shell_commands import all_commands
 from reverie.prompts import render
 from reverie.quick import dataclass
 from reverie.storage.transcript.view import View
@@ -95,26 +97,45 @@ class WrappedTool:
         return self._inner.is_read_only(given)
 
 
-class MappedBash(WrappedTool):
-    """Bash on the copy."""
+class DreamBash(WrappedTool):
+    """Bash that sees the copy in place of the memory. Where that is not possible, it does not see the memory."""
 
-    def __init__(self, inner: Tool, copy: MemoryCopy, home: Path) -> None:
+    def __init__(self, inner: Tool, copy: MemoryCopy, transcripts: Sequence[Path]) -> None:
         super().__init__(inner)
         self._copy = copy
-        self._home = home
+        self._folders = tuple(dict.fromkeys(path.parent for path in transcripts))
 
     async def run(self, given: JsonObject, context: ToolContext) -> ToolOutput:
-        paths = ShellMap(self._copy.root, self._copy.folder, context.cwd, self._home)
-        try:
-            command = paths.command(str(given["command"]))
-        except (NotMapped, NotReadOnly) as refusal:
-            return ToolOutput(str(refusal), is_error=True)
-        output = await self._inner.run({**given, "command": command}, context)
-        if not isinstance(output.content, str):
+        layers = await asyncio.to_thread(lambda: context.sandboxes.layers)
+        if not layers.namespaces and self._names_memory(str(given["command"]), context.cwd):
+            return ToolOutput(
+                f"A command cannot read {self._copy.root} here: use Read, Grep and Glob for it.", is_error=True
+            )
+        shown = (*self._folders, self._copy.root) if layers.namespaces else self._folders
+        where = replace(context, shown=shown, replaced=((self._copy.folder, self._copy.root),))
+        output = await self._inner.run(given, where)
+        if not isinstance(output.content, str) or _TRANSCRIPT not in f"{given['command']}{output.content}":
             return output
-        shown = self._copy.shown(output.content)
-        is_of_them = _TRANSCRIPT in command
-        return replace(output, content=narrow(shown, *search_patterns(command)) if is_of_them else shown)
+        return replace(output, content=narrow(output.content, *search_patterns(str(given["command"]))))
+
+    def _names_memory(self, command: str, cwd: Path) -> bool:
+        """Whether a word is a path inside the memory, or of a folder around it."""
+        root = self._copy.root
+        for word in (word for part in all_commands(command) for word in part.words if word):
+            path = Path(os.path.realpath(cwd / Path(word.partition("*")[0]).expanduser()))
+            if path.is_relative_to(root) or root.is_relative_to(path):
+                return True
+        return cwd.is_relative_to(root)
+
+
+def search_patterns(command: str) -> list[str]:
+    """The patterns that the searches of a command look for: those of `-e`, or the first word that is no option."""
+    patterns = list[str]()
+    for program, *words in (part.words for part in all_commands(command) if part.words):
+        if program in ("grep", "egrep", "rg"):
+            named = [word or "" for before, word in pairwise(words) if before in ("-e", "--regexp")]
+            patterns += named or [word for word in words if word and not word.startswith("-")][:1]
+    return patterns
 
 
 class NarrowGrep(WrappedTool):
@@ -155,11 +176,11 @@ def _around(line: str, plain: Sequence[str], room: int) -> str:
     return f"{where}{line[start : start + max(100, room - len(where))]}… ({len(line):,} characters)"
 
 
-def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, home: Path) -> dict[str, Tool]:
+def map_tools(tools: Mapping[str, Tool], copy: MemoryCopy, transcripts: Sequence[Path]) -> dict[str, Tool]:
     """Returns the tools of a session for a dream."""
     found = dict(tools)
     if "Bash" in found:
-        found["Bash"] = MappedBash(found["Bash"], copy, home)
+        found["Bash"] = DreamBash(found["Bash"], copy, transcripts)
     if "Grep" in found:
         found["Grep"] = NarrowGrep(found["Grep"])
     return found
@@ -181,7 +202,7 @@ async def run_dream(
     directive: str,
     *,
     copy: MemoryCopy,
-    home: Path,
+    transcripts: Sequence[Path],
     permission: Callable[[ToolCall], Awaitable[Decision]],
     keeper: Callable[[Path], Keeper | None],
     max_rounds: int,
@@ -211,7 +232,7 @@ async def run_dream(
         purpose=Purpose.DREAM,
         permission=permission,
         max_rounds=max_rounds,
-        tools=map_tools(fork.tools, copy, home),
+        tools=map_tools(fork.tools, copy, transcripts),
         map_path=copy.map_path,
         keeper=keeper,
         emit=heard,

@@ -308,7 +308,7 @@ class Dreaming:
                 begun,
                 asked,
                 copy=copy,
-                home=parts.settings.places.user_home,
+                transcripts=run.transcripts,
                 permission=guard.permission,
                 keeper=guard.keeper,
                 max_rounds=parts.flags.number("dream.max_rounds", parts.settings.dream.max_rounds),

@@ -252,6 +252,16 @@ class Handed:
     fingerprints: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FileSnapshot:
+    """The files of a project before a turn's first command that could change them, or before they were restored."""
+
+    subtype: ClassVar[str] = "file_snapshot"
+    project: str
+    tree: str
+    turn: str = ""
+
+
 Payload: TypeAlias = (
     SessionHeader
     | CompactBoundary
@@ -273,6 +283,7 @@ Payload: TypeAlias = (
     | TurnCounts
     | BreakerState
     | Handed
+    | FileSnapshot
 )
 _KINDS: dict[str, type[Payload]] = {kind.subtype: kind for kind in get_args(Payload)}
 

@@ -170,6 +170,8 @@ class View:
                 pass  # only reported, or read once at a resume
             case records.Handed():
                 pass  # for the one who recognises messages
+            case records.FileSnapshot():
+                pass  # for an undo of files
 
     def _compact(self, boundary: records.CompactBoundary) -> None:
         entries = self.entries

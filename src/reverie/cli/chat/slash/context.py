@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 100
 _LISTED = 20
+_FILES = 6
 
 
 async def compact(chat: Chat, rest: str) -> None:
@@ -58,11 +59,30 @@ async def notes(chat: Chat, rest: str) -> None:
 
 
 async def undo(chat: Chat, rest: str) -> None:
-    """/undo [--fit]"""
+    """/undo [--fit | files]"""
+    if rest == "files":
+        await _undo_files(chat)
+        return
     if rest not in ("", "--fit"):
-        raise UserError("Write /undo, or /undo --fit.")
+        raise UserError("Write /undo, /undo --fit, or /undo files.")
     done = await chat.session.undo(fit=rest == "--fit")
     chat.view.tell(done.notice)
+
+
+async def _undo_files(chat: Chat) -> None:
+    """Restores what commands of the last turn changed, after a question that names the files."""
+    changes = await chat.session.file_undo.changes()
+    names = [*changes.written, *changes.removed]
+    shown = ", ".join(one_line(name, 60) for name in names[:_FILES])
+    more = f" and {len(names) - _FILES:,} more" if len(names) > _FILES else ""
+    if not await chat.confirm(f"Make {plural(len(names), 'file')} as before the commands of the turn: {shown}{more}?"):
+        chat.view.tell("Nothing was changed.")
+        return
+    done = await chat.session.undo_files()
+    for verb, files in (("Written back", done.written), ("Removed", done.removed)):
+        if files:
+            chat.view.tell(f"{verb}: {', '.join(map(one_line, files[:_LISTED]))}" + (" …" if files[_LISTED:] else ""))
+    chat.view.tell("/undo files again reverses this. What git ignores and is new stays.")
 
 
 async def rewind(chat: Chat, rest: str) -> None:

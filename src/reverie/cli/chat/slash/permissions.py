@@ -36,8 +36,9 @@ async def show_permissions(chat: Chat, rest: str) -> None:
     if rest:
         raise UserError("Write /permissions, or /permissions remove RULE.")
     gate = chat.session.gate
-    trusted = "harmless commands run without a question" if gate.trusted else "this folder is not trusted"
-    mode = f"mode: {gate.mode.value}; {trusted}"
+    has_sandbox = gate.sandboxes.layers.can_read
+    commands = "commands run in the sandbox" if has_sandbox else "no sandbox works here: commands ask"
+    mode = f"mode: {gate.mode.value}; {commands}{'' if gate.trusted else '; this folder is not trusted'}"
     chat.view.tell(mode)
     rows = _rows(chat)
     chat.view.say_all(f"  {line}" for line in table(rows, room=columns() - 3, flexible=1, least=20))

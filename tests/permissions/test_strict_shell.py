@@ -1,4 +1,4 @@
-"""The read-only check gives every command of the corpus, and of the measuring data, the verdict it must get."""
+"""The short strict list refuses every harmful command of the corpora, and few of those that only read."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.permissions.shell.read_only import is_read_only_shell, why_not_read_only
-from tests.permissions.shell_corpus import ALLOWED, REFUSED
+from reverie.permissions.strict_shell import anchor_globs, is_read_only_shell, reads_widely, why_not_read_only
+from tests.permissions.shell_corpus import ALLOWED, LEFT_TO_A_QUESTION, REFUSED
 from tests.shared_data import sources
 from tests.work import cpu_limit
+
+MOST_REFUSED = 0.15
+"""The share of harmless commands that it may refuse: the sandbox makes up for it."""
 
 
 def test_ordinary_reading_is_allowed() -> None:
     reasons = [(command, why, why_not_read_only(command)) for command, why in ALLOWED]
-    assert [one for one in reasons if one[2] is not None] == []
-    assert all(is_read_only_shell(command) for command, _ in ALLOWED)
+    assert [reason for reason in reasons if reason[2] is not None] == []
 
 
 def test_everything_else_is_refused_in_one_sentence() -> None:
-    reasons = [(command, why, why_not_read_only(command)) for command, why in REFUSED]
+    reasons = [(command, why, why_not_read_only(command)) for command, why in (*REFUSED, *LEFT_TO_A_QUESTION)]
     assert [one for one in reasons if one[2] is None or is_read_only_shell(one[0])] == []
     told = [(command, reason) for command, _, reason in reasons if reason is not None]
     assert [
@@ -37,24 +39,33 @@ def test_everything_else_is_refused_in_one_sentence() -> None:
 
 
 def test_the_corpus_is_large_and_has_no_doubles() -> None:
-    commands = [command for command, _ in (*ALLOWED, *REFUSED)]
+    commands = [command for command, _ in (*ALLOWED, *LEFT_TO_A_QUESTION, *REFUSED)]
     assert len(commands) == len(set(commands)) >= 150
 
 
 @pytest.mark.parametrize("file", sources("security/shell-dev.jsonl"))
-def test_no_refused_command_of_the_measuring_data_passes_and_no_allowed_one_is_lost(file: Path) -> None:
+def test_no_refused_command_of_the_measuring_data_passes_and_few_allowed_ones_are_lost(file: Path) -> None:
     cases = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     let_through = [case["command"] for case in cases if not case["allow"] and is_read_only_shell(case["command"])]
     lost = [case["command"] for case in cases if case["allow"] and not is_read_only_shell(case["command"])]
     assert not let_through
-    assert not lost
+    assert len(lost) <= MOST_REFUSED * sum(case["allow"] for case in cases), lost
 
 
 @pytest.mark.parametrize("file", sources("security/judgement-calls.jsonl"))
-def test_open_cases_follow_the_suggestion(file: Path) -> None:
+def test_open_cases_are_only_allowed_where_that_is_suggested(file: Path) -> None:
     lines = file.read_text("utf-8").splitlines()
     cases = [case for case in map(json.loads, lines) if case["corpus"] == "shell"]
-    assert [case["command"] for case in cases if is_read_only_shell(case["command"]) != case["suggest"]] == []
+    assert [case["command"] for case in cases if is_read_only_shell(case["command"]) and not case["suggest"]] == []
+
+
+def test_a_glob_at_the_beginning_of_a_word_never_becomes_an_option() -> None:
+    assert anchor_globs("tail *.5 | head -n 3 'a *.b'") == "tail ./*.5 | head -n 3 'a *.b'"
+
+
+def test_a_glob_or_a_folder_may_open_what_is_not_named() -> None:
+    assert reads_widely("grep -rn x .") and reads_widely("cat src/*") and reads_widely("ls; wc -l *.md")
+    assert not reads_widely("grep -n x a.md | head -3")
 
 
 @pytest.mark.parametrize(
@@ -63,9 +74,9 @@ def test_open_cases_follow_the_suggestion(file: Path) -> None:
         ("rm -rf x", "rm is not one of"),
         ("find . -delete", "find -delete"),
         ("tail -f a", "tail -f"),
-        ("ls > a", "2>/dev/null"),
+        ("ls > a", "> is not plain"),
         ("cat /dev/zero", "/dev/zero may lead to a device"),
-        ("ls $HOME", "$ outside single quotes"),
+        ("ls $HOME", "$HOME is not plain"),
         ("head -c 1T a", "1T"),
         ("cat", "cat would wait for input"),
     ],
@@ -124,7 +135,7 @@ def test_importing_the_package_does_not_load_the_parser() -> None:
 def test_no_character_behind_a_brace_ends_the_process(before: str) -> None:
     """The grammar's own scanner read far beyond a table; whether that crashed depended on what lay there."""
     code = (
-        "import json, sys; from reverie.permissions.shell.commands import all_commands, plain_commands\n"
+        "import json, sys; from reverie.permissions.shell_commands import all_commands, plain_commands\n"
         f"for at in range(0xe000, 0x110000, 0x9d1): one = {before!r} + chr(at); plain_commands(one);"
         " found = list(all_commands(one))\n"
         "print(json.dumps([one.words for one in found]))"

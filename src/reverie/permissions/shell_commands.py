@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
-from reverie.permissions.shell.tree import parse
 from reverie.quick import dataclass
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node
 
 _JOINERS = frozenset({"&&", "||", ";", "|"})
 # Text that may run a command, or that two parsers may read differently. It is refused even in quotes: that only costs
@@ -101,6 +101,21 @@ def all_commands(command: str, depth: int = 0) -> Iterator[FoundCommand]:
             for word in words[1:]:
                 if word and " " in word:
                     yield from all_commands(word, depth + 1)
+
+
+def parse(source: bytes) -> Node:
+    """Returns the root of the syntax tree, by a full bash grammar."""
+    from tree_sitter import Parser
+
+    return Parser(_language()).parse(source).root_node
+
+
+@cache
+def _language() -> Language:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())
 
 
 def _split_roughly(command: str) -> Iterator[FoundCommand]:
