@@ -152,7 +152,7 @@ _LISTED: tuple[tuple[FolderRule, Risk, str], ...] = (
         Risk.SPEND,
         "background.mind connect.model budget.background_tokens_per_day budget.background_dollars_per_day",
     ),
-    (FolderRule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct"),
+    (FolderRule.USER, Risk.WEAKEN, "model.anthropic_cache_edits dream.mode dream.max_loss_pct permissions.sandbox"),
     (
         FolderRule.USER,
         Risk.MOVE,

@@ -72,8 +72,11 @@ def find_layers() -> SandboxLayers:
 
 def _try(layers: SandboxLayers) -> str | None:
     """Runs the command that must fail to write; returns what is wrong, or None."""
+    try:
+        target, path = tempfile.mkstemp(prefix="reverie-probe-")
+    except OSError as error:
+        return str(error)
     reading, writing = os.pipe()
-    target, path = tempfile.mkstemp(prefix="reverie-probe-")
     try:
         words = (*_WORDS, "written", path)
         order = SandboxOrder(words, "/", {"PATH": "/usr/bin:/bin"}, SandboxView(layers.landlock))
