@@ -74,8 +74,8 @@ for n in ('.vscode/tasks.json', 'AGENTS.md', 'Makefile', '.github/workflows/ci.y
     with suppress(OSError): open(P + '/evil', 'w').write('x'); os.replace(P + '/evil', P + '/' + n)""",
     # secrets
     "secrets by name": """
-for n in ('/.env', '/config/.env', '/config/server.pem', '/src/.ENV.local', '/to-home/id_ed25519'): show(P + n)
-for n in ('/.ssh/id_ed25519', '/.netrc', '/.config/gh/hosts.yml', '/.reverie/log'): show(H + n)""",
+for n in ('/.env', '/config/.env', '/config/server.pem', '/src/.ENV.local', '/to-home/id_ed25519'): print(n); show(P + n)
+for n in ('/.ssh/id_ed25519', '/.netrc', '/.config/gh/hosts.yml', '/.reverie/log'): print(n); show(H + n)""",
     "secrets by hard link": "show(P + '/secret-links/plain.txt'); show(P + '/secret-links/of-home.txt')",
     "secrets by a hard link of its own": "os.link(P + '/.env', P + '/x.txt'); show(P + '/x.txt')",
     "secrets by renaming": "os.rename(P + '/config', P + '/conf'); show(P + '/conf/.env')",
@@ -228,8 +228,8 @@ for n in os.listdir('/proc/self/fd'):
     "the helper's sockets": """
 for p in os.listdir('/proc'):
     with suppress(OSError):
-        if p.isdigit() and b'sandbox.helper' in open('/proc/%s/cmdline' % p, 'rb').read():
-            for n in os.listdir('/proc/%s/fd' % p): print('REACHED', p, n)""",
+        if p.isdigit() and b'sandbox.' b'helper import main' in open('/proc/%s/cmdline' % p, 'rb').read():
+            for n in os.listdir('/proc/%s/fd' % p): os.open('/proc/%s/fd/%s' % (p, n), os.O_RDONLY); print('REACHED', p, n)""",
     "close all descriptors": "os.closerange(0, 5000)",
     "fill all descriptors": "\nwith suppress(OSError):\n    while True: os.dup(0)\nopen(O + '/file', 'w')",
     "bad addresses": "print([call(n, 3, 1, 20) for n in (42, 44)], call(42, 0, 8, 16), call(2, 8, 1), call(82, 8, 8), call(257, -100, 8, 1)); s = socket.socket(socket.AF_UNIX); print(call(42, s.fileno(), 8, 2**40), call(42, -1, 8, 16)); open(O + '/file', 'w')",
@@ -294,4 +294,5 @@ def command_of(name: str, world: World) -> str:
     code = ATTACKS[name]
     if code.startswith("#!"):
         return code[2:].strip().replace("OUT", str(world.outside))
-    return f"{PYTHON} -I - <<'END-OF-ATTACK'\n{world.preamble()}\n{code.strip()}\nEND-OF-ATTACK"
+    code = code.strip().replace("REACHED", "\\x52EACHED")  # bash may show the code of what the kernel killed
+    return f"{PYTHON} -I - <<'END-OF-ATTACK'\n{world.preamble()}\n{code}\nEND-OF-ATTACK"

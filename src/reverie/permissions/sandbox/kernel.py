@@ -10,6 +10,7 @@ import os
 import platform
 import stat
 import struct
+from contextlib import suppress
 
 IS_X86 = platform.machine() == "x86_64"
 IS_ARM = platform.machine() in ("aarch64", "arm64")
@@ -69,12 +70,17 @@ class Ruleset:
         finally:
             os.close(descriptor)
 
-    def allow_except(self, path: str, rights: int, hidden: frozenset[str]) -> None:
-        """Allows a tree without the hidden parts: the folders above those may be listed, and each sibling is a rule."""
+    def allow_except(self, path: str, rights: int, hidden: frozenset[str], *, below: bool = False) -> None:
+        """Allows a tree without the hidden parts: the folders above those may be listed, and each sibling is a rule.
+
+        A rule for a file holds for all its names, so a sibling with several names is not allowed: one may be hidden.
+        """
         if path in hidden:
             return
         prefix = path.rstrip("/") + "/"
         if not any(name.startswith(prefix) for name in hidden):
+            if below and not os.path.isdir(path) and os.lstat(path).st_nlink > 1:
+                return
             self.allow(path, rights)
             return
         self.allow(path, rights & READ_DIR)
@@ -83,7 +89,8 @@ class Ruleset:
         except OSError:
             return
         for entry in entries:
-            self.allow_except(entry, rights, hidden)
+            with suppress(OSError):
+                self.allow_except(entry, rights, hidden, below=True)
 
     def restrict(self) -> None:
         """Restricts this process, and all that it starts, for ever."""

@@ -10,7 +10,6 @@ import fcntl
 import os
 import socket
 import struct
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -101,8 +100,13 @@ class Watcher:
         call = _Call(number_of_notice, pid, self._names.get(number, ""), tuple(arguments))
         try:
             if call.name == "connect" and (work := self._connecting(call)) is not None:
-                # It may wait for ever, and others must get answers meanwhile.
-                threading.Thread(target=lambda: self._send(call, work()), daemon=True).start()
+                # It may wait for ever, and others must get answers meanwhile. A thread cannot start here, since the
+                # next process belongs to another namespace; with that namespace, this one ends too.
+                if os.fork() == 0:
+                    try:
+                        self._send(call, work())
+                    finally:
+                        os._exit(0)
                 return
             ending = self._judge(call)
         except OSError as error:  # a bad address or descriptor, or the process has ended
@@ -196,6 +200,8 @@ class Watcher:
         return os.readlink(f"{call.pid}/{name}", dir_fd=self._processes)
 
     def _read(self, pid: int, address: int, size: int) -> bytes:
+        if address >> 63:
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
         memory = os.open(f"{pid}/mem", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._processes)
         try:
             return os.pread(memory, size, address)
@@ -259,10 +265,7 @@ class Watcher:
             return None
 
         def connect() -> int:
-            try:
-                return kernel.connect(copy, address)
-            finally:
-                os.close(copy)
+            return kernel.connect(copy, address)
 
         return connect
 
