@@ -137,7 +137,7 @@ _TRIED = {
     "chmod 777 README.md; true": "write",
     "ln -s a b; true": "write",
     "echo x > ~/.bashrc; true": "write",
-    "echo x > /dev/shm/reverie-x; [ -n \"$NOTHING\" ]; true": "write",
+    'echo x > /dev/shm/reverie-x; [ -n "$NOTHING" ]; true': "write",
     f"{PYTHON} -c \"open('new', 'w')\" 2>/dev/null; true": "write",
     "curl -s http://127.0.0.1:9 | head -1": "network",
     "echo x > /dev/tcp/192.0.2.1/80; true": "network",
@@ -191,7 +191,7 @@ def test_secrets_stay_hidden_when_folders_move_and_times_lie() -> None:
     show = "grep -rIh key= . 2>/dev/null; cat $(find . -name '.env*' -o -name 'server.pem') 2>/dev/null"
     try:
         for move in (
-            "stat=$(stat -c %y .); mv config conf; touch -d \"$stat\" .",
+            'stat=$(stat -c %y .); mv config conf; touch -d "$stat" .',
             "mkdir -p node_modules; mv config node_modules/x; touch -d 2001-01-01 . node_modules",
             "mkdir -p a/objects; mv config a/objects/y; mv a/objects/y a/objects/z",
             "cp -r src other; rm -rf src/main.py; mv src lib; mv other src",

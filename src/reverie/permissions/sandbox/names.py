@@ -133,6 +133,7 @@ class MovedSecrets:
 
     def find(self, secrets: Iterable[str], others: Iterable[str], state: object) -> frozenset[str]:
         """Returns more paths to hide. `others`: secrets outside the project; `state` changes if a folder changes."""
+        secrets = frozenset(secrets)
         seen, several = dict[str, _Identity](), set[tuple[int, ...]]()
         for path in (*secrets, *self._linked):
             if (status := _status(path)) is not None:
@@ -142,13 +143,13 @@ class MovedSecrets:
                 several.add((*_identity(status), status.st_ctime_ns))
         places = set(seen.values())
         lost = {identity for path, identity in self._known.items() if identity not in places}
-        self._known |= seen
-        state = (state, frozenset(several), frozenset(lost))
-        if state != self._state or any(seen.get(path) != self._known[path] for path in self._linked):
+        # What was found before is looked for again when something changed: it may have moved once more.
+        wanted = lost | {identity[:-1] for identity in several} | {seen[path] for path in self._linked if path in seen}
+        state = (state, frozenset(several), frozenset(wanted))
+        if state != self._state:
             self._state = state
-            self._linked = self._walk({identity[:3] for identity in several} | lost) if several or lost else frozenset()
-        self._linked -= frozenset(secrets)
-        self._known = {path: seen[path] for path in seen}
+            self._linked = (self._walk(wanted) if wanted else frozenset()) - secrets
+        self._known = {path: seen[path] for path in secrets if path in seen}
         for path in self._linked:
             if (status := _status(path)) is not None:
                 self._known[path] = _identity(status)
@@ -188,11 +189,10 @@ def _identity(status: os.stat_result) -> _Identity:
 def _files_of(secrets: Iterable[str]) -> Iterator[str]:
     """The files among these paths, and those in the folders among them."""
     left = _MOST_LOOKED_AT
-    for path in secrets:
-        yield path
-        for folder, _, names in os.walk(path):
-            for name in names:
-                yield os.path.join(folder, name)
+    for secret in secrets:
+        yield secret
+        for folder, _, names in os.walk(secret):
+            yield from (os.path.join(folder, name) for name in names)
             left -= len(names)
             if left < 0:
                 return
@@ -202,7 +202,7 @@ def system_secrets() -> frozenset[str]:
     """Files of the machine and of agents that hold secrets."""
     home = os.path.realpath(Path.home())
     named = frozenset(os.path.realpath(path) for path in (*_SYSTEM, *(f"{home}/{name}" for name in _AGENTS)))
-    return named | (_private_settings() if os.geteuid() == 0 else frozenset())
+    return named | _private_settings() if os.geteuid() == 0 else named
 
 
 @cache

@@ -75,7 +75,8 @@ def find_layers() -> SandboxLayers:
 def _try(layers: SandboxLayers) -> str | None:
     """Runs the command that must fail to write; returns what is wrong, or None."""
     reading, writing = os.pipe()
-    target, path = tempfile.mkstemp(prefix="reverie-probe-")
+    # Not where TMPDIR says: in a folder in memory a command may write, into its own.
+    target, path = tempfile.mkstemp(prefix="reverie-probe-", dir="/var/tmp" if os.path.isdir("/var/tmp") else "/tmp")
     try:
         words = (*_WORDS, "written", path)
         order = SandboxOrder(words, "/", {"PATH": "/usr/bin:/bin"}, SandboxView(layers.landlock))
