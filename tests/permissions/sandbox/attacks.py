@@ -4,6 +4,7 @@ Each is Python that runs after `World.preamble`, or shell if it begins with `#!`
 cannot see it. P, O, H and R are the project, a folder outside, the home, and a folder with servers.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from tests.permissions.sandbox.world import PYTHON, World
