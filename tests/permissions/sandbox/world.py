@@ -41,7 +41,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def state_of(path: Path) -> State:
     """What can change of a file or folder."""
     status = path.lstat()
-    content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+    content = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
     names = tuple(sorted(os.listxattr(path, follow_symlinks=False)))
     return (status.st_mode, status.st_uid, status.st_nlink, status.st_mtime_ns, status.st_ino, content, names)
 
@@ -199,7 +199,7 @@ def show(path):
             return every
         repository = f"{self.project}/.git"
         obeyed = (f"{self.project}/{name}" for name in (".vscode", "AGENTS.md", "Makefile", ".github/workflows"))
-        fixed = [*obeyed, *(f"{self.project}/{name}" for name in (".env", "config/.env", "config/server.pem"))]
+        fixed = [*obeyed, f"{self.project}/.env"]  # a folder with secrets may move; they stay hidden
         if profile is Profile.WORKSPACE:
             fixed.append(repository)
         else:

@@ -142,7 +142,7 @@ class MovedSecrets:
             if (status := _status(path)) is not None and status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
                 several.add((*_identity(status), status.st_ctime_ns))
         places = set(seen.values())
-        lost = {identity for path, identity in self._known.items() if identity not in places}
+        lost = set(self._known.values()) - places
         # What was found before is looked for again when something changed: it may have moved once more.
         wanted = lost | {identity[:-1] for identity in several} | {seen[path] for path in self._linked if path in seen}
         state = (state, frozenset(several), frozenset(wanted))
