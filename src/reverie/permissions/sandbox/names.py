@@ -29,7 +29,7 @@ _NOT_ENTERED = frozenset({"node_modules", "site-packages", "__pycache__", ".tox"
 _AGENTS = (".reverie", ".claude", ".codex", ".gemini")
 _SYSTEM = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d"),
-    *("/etc/ssl/private", "/etc/krb5.keytab", "/run/secrets", "/var/run/secrets", "/proc/kcore"),
+    *("/etc/ssl/private", "/etc/krb5.keytab", "/run/secrets", "/var/run/secrets"),
 )
 
 
