@@ -10,6 +10,7 @@ from tests.attack import (
     orders,
     parsers,
     purge,
+    sandbox,
     secrets,
     shell,
     simulator,
@@ -22,7 +23,7 @@ from tests.attack.arena import Arena
 ATTACKS: dict[str, Callable[[Arena], None]] = {
     module.__name__.rpartition(".")[2]: module.attack
     for module in (
-        *(orders, trust, shell, parsers, files, terminal),
+        *(orders, trust, shell, sandbox, parsers, files, terminal),
         *(simulator, secrets, storage, purge, messages),
     )
 }

@@ -7,6 +7,7 @@ cannot change them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ MOST_IGNORED_FILES = 2_000
 MOST_IGNORED_BYTES = 50_000_000
 MOST_BYTES = 1_000_000_000
 _SECONDS = 120
+_NOT_ENTERED = frozenset({".git", "node_modules", ".venv", "target"})
 # Bytes are kept as they are, whatever the attributes of the project say.
 _ATTRIBUTES = "* -text -filter -ident -working-tree-encoding -diff -merge\n"
 
@@ -43,35 +45,71 @@ class RestoredFiles:
 class ProjectSnapshots:
     """The snapshots of one project for one session, in `store`."""
 
-    def __init__(self, project: Path, store: Path, hidden: Iterable[str] = ()) -> None:
-        self._project, self._store = project, store
+    def __init__(self, project: Path, store: Path, hidden: Iterable[str] = (), *, shares: bool = True) -> None:
+        """With `shares`, what the project's repository has is not stored again; it must not lose it then."""
+        self._project, self._store, self._shares = project, store, shares
         self._hidden = tuple(hidden)
         self._git_dir = store / "files.git"
 
     def take(self) -> str:
         """Keeps the files as they are now and returns the name of the snapshot. Raises NoSnapshot."""
         self._prepare()
-        self._git("add", "--all", "--", ".", *self._excluded())
+        nested = self._nested()
+        self._git("add", "--all", "--", ".", *self._excluded(nested))
         if small := self._small_ignored():
             self._git("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", given="\0".join(small))
-        return self._git("write-tree").strip()
+        trees = [self._git("write-tree").strip()]
+        trees += [f"{self._inside(name).take()}\t{name}" for name in nested]
+        return "\0".join(trees)
 
     def restore(self, snapshot: str) -> RestoredFiles:
         """Makes the files as they were. Files that git ignores and that are new stay. Raises NoSnapshot."""
+        self._project.mkdir(parents=True, exist_ok=True)
         changes = self.compare(snapshot)
-        self._git("read-tree", "--reset", "-u", snapshot)
+        tree, *nested = snapshot.split("\0")
+        self._git("read-tree", "--reset", "-u", tree)
+        for line in nested:
+            below, _, name = line.rpartition("\t")
+            self._inside(name).restore(below)
         return changes
 
     def compare(self, snapshot: str) -> RestoredFiles:
         """Returns what `restore` would change. Raises NoSnapshot."""
         now = self.take()
-        names = self._git("diff-tree", "-r", "-z", "--name-status", "--no-renames", snapshot, now).split("\0")
+        tree, *nested = snapshot.split("\0")
+        words = ("diff-tree", "-r", "-z", "--name-status", "--no-renames", tree, now.partition("\0")[0])
+        names = self._git(*words).split("\0")
         changes = list(zip(names[::2], names[1::2], strict=False))
-        return RestoredFiles(
-            tuple(name for status, name in changes if status != "A"),
-            tuple(name for status, name in changes if status == "A"),
-            now,
-        )
+        written = [name for status, name in changes if status != "A"]
+        removed = [name for status, name in changes if status == "A"]
+        for line in nested:
+            below, _, name = line.rpartition("\t")
+            (self._project / name).mkdir(parents=True, exist_ok=True)
+            changed = self._inside(name).compare(below)
+            written += [f"{name}/{path}" for path in changed.written]
+            removed += [f"{name}/{path}" for path in changed.removed]
+        return RestoredFiles(tuple(written), tuple(removed), now)
+
+    def _inside(self, name: str) -> ProjectSnapshots:
+        """The snapshots of a repository inside the project: git does not look into it."""
+        store = self._store / "inside" / hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+        return ProjectSnapshots(self._project / name, store, self._hidden, shares=False)
+
+    def _nested(self) -> list[str]:
+        """The repositories in the project that are in no other; not those in folders that tools write."""
+        found, waiting = list[str](), [str(self._project)]
+        while waiting:
+            top = waiting.pop()
+            try:
+                entries = [entry for entry in os.scandir(top) if entry.is_dir(follow_symlinks=False)]
+            except OSError:
+                continue
+            for entry in entries:
+                if os.path.lexists(f"{entry.path}/.git"):
+                    found.append(os.path.relpath(entry.path, self._project))
+                elif entry.name not in _NOT_ENTERED:
+                    waiting.append(entry.path)
+        return sorted(found)
 
     def _prepare(self) -> None:
         if (self._git_dir / "HEAD").exists():
@@ -82,7 +120,7 @@ class ProjectSnapshots:
         (self._git_dir / "info").mkdir(exist_ok=True)
         (self._git_dir / "info/attributes").write_text(_ATTRIBUTES)
         repo = find_repo(self._project)
-        if repo.git_dir is None:
+        if repo.git_dir is None or not self._shares:
             return
         objects = repo.root / ".git/objects"
         if objects.is_dir() and (repo.git_dir / "index").is_file():
@@ -96,7 +134,7 @@ class ProjectSnapshots:
         """Refuses a folder that is no project, such as a home: it would take long, and much of the disk."""
         files = size = 0
         for folder, folders, names in os.walk(self._project):
-            folders[:] = [name for name in folders if name not in (".git", "node_modules", ".venv", "target")]
+            folders[:] = [name for name in folders if name not in _NOT_ENTERED]
             files += len(names)
             for name in names:
                 try:
@@ -106,9 +144,10 @@ class ProjectSnapshots:
             if files > MOST_FILES or size > MOST_BYTES:
                 raise NoSnapshot(f"{self._project} has too many files to keep a copy of them.")
 
-    def _excluded(self) -> list[str]:
+    def _excluded(self, nested: Iterable[str]) -> list[str]:
         inside = (path for path in self._hidden if path.startswith(f"{self._project}/"))
-        return [f":(exclude,top,literal){os.path.relpath(path, self._project)}" for path in inside]
+        names = (*nested, *(os.path.relpath(path, self._project) for path in inside))
+        return [f":(exclude,top,literal){name}" for name in names]
 
     def _small_ignored(self) -> list[str]:
         """Files that git ignores and that somebody may have made by hand: those of folders that are small."""

@@ -75,20 +75,41 @@ FORBIDDEN: dict[str, _Number] = {
 
 SHARED_MEMORY: dict[str, _Number] = {
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
 }
-"""Refused where there is no private namespace for them."""
+"""Refused where there is no private namespace for them. A number is enough to use what others have opened."""
 
-SIGNALS: dict[str, _Number] = {"kill": (62, 129), "tkill": (200, 130), "pidfd_send_signal": (424, 424)}
-"""Refused where the processes of others can be reached: before ABI 6 of Landlock, without a private namespace."""
+SIGNALS: dict[str, _Number] = {
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+}
+"""Announced where the processes of others can be reached: before ABI 6 of Landlock, without a private namespace. The
+keeper allows those to the command's own processes: the number of a process is in a register, nobody can change it."""
+_SIGNAL_BY_DESCRIPTOR: _Number = (424, 424)
+_FCNTL: _Number = (72, 25)
+_SET_OWNER = (8, 15)
+"""`fcntl` with these, and `ioctl` with those below, name a process that gets signals."""
+_SET_OWNER_BY_IOCTL = (0x8901, 0x8902)
 
 SESSIONS: dict[str, _Number] = {
     "setsid": (112, 157),
     "sched_setaffinity": (203, 122),
     "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
     "setpriority": (141, 140),
     "ioprio_set": (251, 30),
@@ -144,6 +165,9 @@ CHANGING: dict[str, _Number] = {
 OPENING: dict[str, tuple[_Number, int]] = {"open": ((2, None), 1), "openat": ((257, 56), 2)}
 """Announced if the flags in this argument write, create or truncate."""
 
+STARTS: dict[str, _Number] = {"clone": (56, 220), "fork": (57, None), "vfork": (58, None)}
+"""Announced where no namespace ends all processes at once: when the keeper has gone, nothing new can start."""
+
 NETWORK: dict[str, _Number] = {"connect": (42, 203)}
 SOCKET: _Number = (41, 198)
 _SOCKETPAIR: _Number = (53, 199)
@@ -153,7 +177,10 @@ _IO_URING = ((425, 425), (426, 426), (427, 427))
 
 WRITING_FLAGS = 0o3 | 0o100 | 0o1000  # write or read and write, create, truncate
 _NEW_NAMESPACES = 0x7E020080
-_UNIX, _DATAGRAM = 1, 2
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_STREAM, _PACKETS = 1, 5
+_IOCTL_TYPES = (0x5400, 0x8900)
+"""Of terminals, pipes and sockets."""
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _KILL, _REFUSE, _ANNOUNCE, _ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
 _NUMBER_AT, _MACHINE_AT = 0, 4
@@ -175,7 +202,7 @@ def pick(number: _Number) -> int | None:
 
 def names_by_number() -> dict[int, str]:
     """The names of the announced calls, by their number on this machine."""
-    table = {**CHANGING, **METADATA, **NETWORK, "socket": SOCKET, "sendto": _SENDTO}
+    table = {**CHANGING, **METADATA, **NETWORK, **SIGNALS, **STARTS, "socket": SOCKET, "sendto": _SENDTO}
     table |= {name: number for name, (number, _) in OPENING.items()}
     return {number: name for name, numbers in table.items() if (number := pick(numbers)) is not None}
 
@@ -187,10 +214,16 @@ def build_program(rights: CallRights) -> bytes:
     refused = dict(FORBIDDEN)
     if not rights.namespaces:
         refused |= SHARED_MEMORY | SESSIONS
-        if rights.landlock < 6:
-            refused |= SIGNALS
     for numbers in refused.values():
         program.on(numbers, program.refuse())
+    if not rights.namespaces and rights.landlock < 6:
+        for numbers in SIGNALS.values():
+            program.on(numbers, program.announce())
+        program.on(_SIGNAL_BY_DESCRIPTOR, program.refuse())
+        for command in _SET_OWNER:
+            program.on(_FCNTL, [program.argument(1), *program.if_equal(command, program.refuse())])
+        for command in _SET_OWNER_BY_IOCTL:
+            program.on(_IOCTL, [program.argument(1), *program.if_equal(command, program.refuse())])
     for numbers in (*_IO_URING, _CLONE3):  # what these do cannot be seen here; programs know other ways
         program.on(numbers, program.refuse(errno.ENOSYS))
     for numbers in {**CHANGING, **METADATA}.values():
@@ -201,12 +234,23 @@ def build_program(rights: CallRights) -> bytes:
     program.on(_IOCTL, [program.argument(1), *program.if_equal(0x5412, program.refuse())])  # TIOCSTI types for others
     program.on(_IOCTL, [program.argument(1), *program.if_equal(0x541C, program.refuse())])  # TIOCLINUX
     program.on(_PRLIMIT, [program.argument(0), *program.unless_equal(0, program.refuse())])
-    # A datagram of this family reaches any service, by a call whose address cannot be seen here.
-    datagram = [program.argument(1), program.masked(0xF), *program.if_equal(_DATAGRAM, program.refuse())]
-    program.on(_SOCKETPAIR, datagram)
-    program.on(SOCKET, [program.argument(0), *program.if_equal(_UNIX, [*datagram, program.allow()])])
     if not rights.namespaces:
-        program.on(SOCKET, program.announce())
+        # Many change a file that is open for reading: its flags, or a snapshot of its folder. Landlock does not see it.
+        known = [line for kind in _IOCTL_TYPES for line in program.if_equal(kind, [program.allow()])]
+        program.on(_IOCTL, [program.argument(1), program.masked(0xFF00), *known, *program.refuse(errno.ENOTTY)])
+        for numbers in STARTS.values():
+            program.on(numbers, program.announce())
+    # A datagram of this family (SOCK_RAW is another word for it) reaches any service, by a call whose address cannot be
+    # seen here. Some other families reach beyond the private network: the host of a virtual machine, or radio.
+    kinds = [line for kind in (_STREAM, _PACKETS) for line in program.if_equal(kind, [program.allow()])]
+    connected = [program.argument(1), program.masked(0xF), *kinds, *program.refuse()]
+    program.on(_SOCKETPAIR, connected)
+    others = program.announce()
+    if rights.namespaces:
+        families = (_INET, _INET6, _NETLINK)
+        others = [line for family in families for line in program.if_equal(family, [program.allow()])]
+        others += program.refuse(errno.EAFNOSUPPORT)
+    program.on(SOCKET, [program.argument(0), *program.if_equal(_UNIX, connected), *others])
     for numbers in NETWORK.values():
         program.on(numbers, program.announce())
     program.on(_SENDTO, [program.argument(4), *program.unless_equal(0, program.announce())])

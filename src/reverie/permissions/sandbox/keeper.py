@@ -15,7 +15,7 @@ import signal
 import socket
 import struct
 import tempfile
-from collections.abc import Iterator
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -23,10 +23,11 @@ from typing import NoReturn
 from reverie.permissions.sandbox import kernel
 from reverie.permissions.sandbox.calls import CallRights, build_program
 from reverie.permissions.sandbox.order import SandboxOrder, SandboxReport
-from reverie.permissions.sandbox.watching import Watcher
+from reverie.permissions.sandbox.watching import Watcher, processes_of
 from reverie.runtime.agent_above import mark_process
 
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+_TERMINALS, _NEW_TERMINAL = "/dev/pts", "/dev/ptmx"
 _MEMORY_FOLDER = "/dev/shm"
 _OF_ROOT = 0b1011
 """Without namespaces, root keeps CHOWN, DAC_OVERRIDE and FOWNER: its files may belong to others."""
@@ -82,6 +83,7 @@ class Keeper:
             os.close(closing[1])
             self._be_first(theirs)
         theirs.close()
+        ours.recv(1)  # it has mounted its /proc
         return ours, first
 
     def _run(self, channel: socket.socket, first: int, processes: int, written: int, output: int) -> SandboxReport:
@@ -118,18 +120,28 @@ class Keeper:
 
     def _arrange_mounts(self) -> None:
         view = self._order.view
-        for path in (*view.writable, *(path for path in view.fixed if os.path.lexists(path))):
+        devices = [path for path in _DEVICES if os.path.exists(path)]
+        for path in (*devices, *view.writable, *(path for path in view.fixed if os.path.lexists(path))):
             if not os.path.islink(path):
                 kernel.bind(path, path)
         for source, target in view.replaced:
             kernel.bind(source, target)
-        kernel.set_read_only("/", True, recursive=True)
+        kernel.fix_everything()
+        for path in devices:
+            kernel.allow_devices(path)
         for path in view.writable:
-            kernel.set_read_only(path, False, recursive=False)
+            kernel.set_read_only(path, False)
         kernel.mount_memory(self._folder, self._order.limits.private_size)
         self._make_places()
-        if os.path.isdir(_MEMORY_FOLDER):
-            self._keep_visible(_MEMORY_FOLDER)
+        for path in (self._none, self._no_folder):  # what is bound from them can then not be changed either
+            kernel.bind(path, path)
+            kernel.set_read_only(path, True)
+        if os.path.isdir(_TERMINALS):
+            kernel.mount_terminals()
+            if os.path.exists(_NEW_TERMINAL) and not os.path.islink(_NEW_TERMINAL):
+                kernel.bind(f"{_TERMINALS}/ptmx", _NEW_TERMINAL)
+        if self._has_memory_folder():
+            kernel.mount_memory(_MEMORY_FOLDER, self._order.limits.private_size)
         shown = {path: kernel.copy_mounts(path) for path in view.shown if os.path.isdir(path)}
         for path in sorted(view.hidden):  # what is inside of another one comes after it
             if os.path.lexists(path) and not os.path.islink(path):
@@ -146,32 +158,39 @@ class Keeper:
         kernel.mount_memory(path, self._order.limits.private_size)
         for name in inside:
             os.makedirs(name, exist_ok=True)
-        kernel.set_read_only(path, True, recursive=False)
+        kernel.set_read_only(path, True)
         for name, descriptor in inside.items():
             kernel.attach_mounts(descriptor, name)
 
-    def _keep_visible(self, folder: str) -> None:
-        """Gives the command a /dev/shm of its own, unless it works there."""
-        if self._has_own(folder):
-            kernel.mount_memory(folder, self._order.limits.private_size)
+    def _has_memory_folder(self) -> bool:
+        """Whether the command gets a /dev/shm of its own: not if something that it needs is there."""
+        needed = (self._order.cwd, self._folder, *self._order.view.writable)
+        inside = any(f"{path}/".startswith(f"{_MEMORY_FOLDER}/") for path in needed)
+        return self._namespaces and not inside and os.path.isdir(_MEMORY_FOLDER)
 
-    def _has_own(self, folder: str) -> bool:
-        used = (self._order.cwd, self._private, *self._order.view.writable)
-        return self._namespaces and not any(f"{path}/".startswith(f"{folder}/") for path in used)
+    def _free_folders(self) -> tuple[str, ...]:
+        """Where the command may write and nobody else reads."""
+        return (self._private, *((_MEMORY_FOLDER,) if self._has_memory_folder() else ()))
 
-    def _make_rules(self) -> kernel.Ruleset | None:
+    def _make_rules(self) -> kernel.Ruleset:
         view = self._order.view
-        if not view.landlock:
-            return None
         rules = kernel.Ruleset(view.landlock, network=self._namespaces)
-        rules.allow_except("/", kernel.READS, frozenset() if self._namespaces else frozenset(view.hidden))
-        for path in (self._private, *view.writable, *((_MEMORY_FOLDER,) if self._namespaces else ())):
+        hidden, fixed = ((), ()) if self._namespaces else (view.hidden, view.fixed)
+        rules.allow_except("/", kernel.READS, frozenset((*hidden, "/dev")))
+        rules.allow("/dev", kernel.READ_DIR)
+        for path in self._free_folders():
             rules.allow(path, kernel.READS | kernel.CHANGES)
+        for path in view.writable:
+            rules.allow_except(path, kernel.READS | kernel.CHANGES, frozenset((*hidden, *fixed)))
         for path in view.shown:
             rules.allow_except(path, kernel.READS, frozenset(view.hidden))
         for path in _DEVICES:
             rules.allow(path, kernel.READ_FILE | kernel.WRITE_FILE)
-        rules.allow("/dev/pts", kernel.READ_FILE | kernel.WRITE_FILE | kernel.READ_DIR)
+        if self._namespaces:  # all terminals that are seen there are its own
+            rules.allow(_TERMINALS, kernel.READ_FILE | kernel.WRITE_FILE | kernel.READ_DIR | kernel.IOCTL_DEV)
+            rules.allow(_NEW_TERMINAL, kernel.READ_FILE | kernel.WRITE_FILE | kernel.IOCTL_DEV)
+        if f"{self._order.cwd}/".startswith("/dev/"):
+            rules.allow_except(self._order.cwd, kernel.READS, frozenset(hidden))
         return rules
 
     def _be_first(self, channel: socket.socket) -> NoReturn:
@@ -180,6 +199,7 @@ class Keeper:
             kernel.end_with_parent()
             if self._namespaces:
                 kernel.mount_processes()
+            channel.send(b"r")
             folder, descriptors, _, _ = socket.recv_fds(channel, 4_096, 2)
             if len(descriptors) != 2:
                 os._exit(0)
@@ -214,8 +234,8 @@ class Keeper:
             keep = _OF_ROOT if order.view.writable and not self._namespaces and os.geteuid() == 0 else 0
             kernel.keep_capabilities(keep)
             kernel.forbid_new_rights()
-            if rules is not None:
-                rules.restrict()
+            kernel.close_on_exec()
+            rules.restrict()
             listener = kernel.filter_calls(build_program(self._rights))
             socket.send_fds(channel, [b"l"], [listener])
             os.execve(order.words[0], order.words, environment)
@@ -247,10 +267,17 @@ class Keeper:
             os.waitpid(first, 0)
             error = message[1:].decode("utf-8", "replace") if message[:1] == b"e" else "it ended before it began"
             return SandboxReport(None, error=error)
-        listener = descriptors[0]
-        own = (_MEMORY_FOLDER,) if self._has_own(_MEMORY_FOLDER) else ()
-        free = (self._private, *own, *self._order.view.writable)
-        watcher = Watcher(listener, processes, self._rights, free, (*self._order.view.fixed, *self._order.view.hidden))
+        listener, view = descriptors[0], self._order.view
+        free = (*self._free_folders(), *view.writable)
+        watcher = Watcher(listener, processes, self._rights, free, (*view.fixed, *view.hidden))
+        if not self._namespaces:
+            watcher.limit(first, self._order.limits.processes)
+        try:
+            return self._wait(first, channel, watcher, listener)
+        finally:
+            os.close(listener)  # from now on, what is announced fails: without namespaces, nothing new can start
+
+    def _wait(self, first: int, channel: socket.socket, watcher: Watcher, listener: int) -> SandboxReport:
         poll = select.poll()
         poll.register(listener, select.POLLIN)
         poll.register(self._control, select.POLLIN)
@@ -284,12 +311,13 @@ class Keeper:
         with suppress(OSError):
             os.kill(first, signal.SIGKILL)
         for _ in range(_KILL_ROUNDS if not self._namespaces else 0):
-            living = list(_processes_of(first))
+            living = list(processes_of(first))
             if not living:
                 break
             for pid in living:
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
+            time.sleep(0.001)
         while True:
             try:
                 os.waitpid(-1, 0)
@@ -317,13 +345,3 @@ def _raise_loopback() -> None:
 
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
-
-
-def _processes_of(session: int) -> Iterator[int]:
-    """The living processes of this session, and the orphans that came to us."""
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError, IndexError, ValueError):
-                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                if fields[0] not in (b"Z", b"X") and (int(fields[3]) == session or int(fields[1]) == os.getpid()):
-                    yield int(name)

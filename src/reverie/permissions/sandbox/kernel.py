@@ -10,6 +10,7 @@ import os
 import platform
 import stat
 import struct
+from contextlib import suppress
 
 IS_X86 = platform.machine() == "x86_64"
 IS_ARM = platform.machine() in ("aarch64", "arm64")
@@ -28,7 +29,7 @@ _TCP, _SCOPES = 3, 3  # bind and connect; abstract sockets and signals
 
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS, NEW_NET = 0x20000, 0x08000000, 0x10000000, 0x20000000, 0x40000000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
-_ATTR_READ_ONLY, _AT_RECURSIVE = 1, 0x8000
+_ATTR_READ_ONLY, _ATTR_NO_DEVICES, _AT_RECURSIVE = 1, 4, 0x8000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -69,12 +70,17 @@ class Ruleset:
         finally:
             os.close(descriptor)
 
-    def allow_except(self, path: str, rights: int, hidden: frozenset[str]) -> None:
-        """Allows a tree without the hidden parts: the folders above those may be listed, and each sibling is a rule."""
+    def allow_except(self, path: str, rights: int, hidden: frozenset[str], *, below: bool = False) -> None:
+        """Allows a tree without the hidden parts: the folders above those may be listed, and each sibling is a rule.
+
+        A rule for a file holds for all its names, so a sibling with several names is not allowed: one may be hidden.
+        """
         if path in hidden:
             return
         prefix = path.rstrip("/") + "/"
         if not any(name.startswith(prefix) for name in hidden):
+            if below and not os.path.isdir(path) and os.lstat(path).st_nlink > 1:
+                return
             self.allow(path, rights)
             return
         self.allow(path, rights & READ_DIR)
@@ -83,7 +89,8 @@ class Ruleset:
         except OSError:
             return
         for entry in entries:
-            self.allow_except(entry, rights, hidden)
+            with suppress(OSError):
+                self.allow_except(entry, rights, hidden, below=True)
 
     def restrict(self) -> None:
         """Restricts this process, and all that it starts, for ever."""
@@ -167,10 +174,41 @@ def mount_memory(target: str, size: int) -> None:
 
 def mount_processes() -> bool:
     """Shows only the processes of this namespace in /proc; False where /proc is masked, as in some containers."""
-    return _libc.mount(b"proc", b"/proc", b"proc", 14, None) == 0  # nosuid, nodev, noexec
+    return _libc.mount(b"proc", b"/proc", b"proc", 15, None) == 0  # read-only, nosuid, nodev, noexec
 
 
-def set_read_only(path: str, on: bool, *, recursive: bool) -> None:
-    attributes = struct.pack("QQQQ", _ATTR_READ_ONLY if on else 0, 0 if on else _ATTR_READ_ONLY, 0, 0)
-    flags = _AT_RECURSIVE if recursive else 0
+def mount_terminals() -> None:
+    """Shows no terminal of others in /dev/pts; new ones can be made."""
+    options = b"newinstance,ptmxmode=0666,mode=0620"
+    _checked(_libc.mount(b"devpts", b"/dev/pts", b"devpts", 10, options), "devpts")  # nosuid, noexec
+
+
+def _set_attributes(path: str, on: int, off: int, flags: int = 0) -> None:
+    attributes = struct.pack("QQQQ", on, off, 0, 0)
     _checked(_libc.syscall(442, -100, os.fsencode(path), flags, attributes, 32), f"mount_setattr {path}")
+
+
+def fix_everything() -> None:
+    """Nothing that is mounted now can be changed any more, and no device can be opened."""
+    _set_attributes("/", _ATTR_READ_ONLY | _ATTR_NO_DEVICES, 0, _AT_RECURSIVE)
+
+
+def allow_devices(path: str) -> None:
+    """Devices of this mount can be opened."""
+    _set_attributes(path, 0, _ATTR_NO_DEVICES)
+
+
+def set_read_only(path: str, on: bool) -> None:
+    _set_attributes(path, _ATTR_READ_ONLY if on else 0, 0 if on else _ATTR_READ_ONLY)
+
+
+def close_on_exec() -> None:
+    """No descriptor but 0, 1 and 2 is passed on to the next program."""
+    _checked(_libc.syscall(436, 3, 0xFFFFFFFF, 4), "close_range")
+
+
+def has_unix_family(descriptor: int) -> bool:
+    """Whether a socket is of the family of this machine's services."""
+    domain, size = ctypes.c_int(), ctypes.c_uint(4)
+    _checked(_libc.getsockopt(descriptor, 1, 39, ctypes.byref(domain), ctypes.byref(size)), "getsockopt")
+    return domain.value == 1

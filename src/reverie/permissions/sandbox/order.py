@@ -79,7 +79,8 @@ class Attempt:
     """Something that a command tried and the sandbox does not allow."""
 
     kind: str
-    """write, network, service (a program of this machine), or socket (may be harmless: nothing was connected)."""
+    """write, network, service (a program of this machine), socket (may be harmless: nothing was connected), or more
+    (the list is full)."""
     target: str
 
 

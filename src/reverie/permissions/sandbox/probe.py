@@ -32,12 +32,12 @@ class SandboxLayers:
     @property
     def can_read(self) -> bool:
         """Whether commands can run without being able to write."""
-        return self.namespaces or self.landlock > 0
+        return self.landlock > 0
 
     @property
     def can_work(self) -> bool:
         """Whether commands can run that write in the project alone."""
-        return self.namespaces
+        return self.namespaces and self.landlock > 0
 
 
 _helpers: dict[bool, SandboxHelper] = {}
@@ -60,10 +60,12 @@ def find_layers() -> SandboxLayers:
     if not sys.platform.startswith("linux") or not (kernel.IS_X86 or kernel.IS_ARM):
         return SandboxLayers(False, 0, "commands can be kept in a sandbox on Linux only (x86-64 and ARM64)")
     landlock = kernel.landlock_abi()
-    missing = [] if landlock else ["this kernel has no Landlock"]
+    if not landlock:  # pipes of other programs are written to in spite of read-only mounts
+        return SandboxLayers(False, 0, "this kernel has no Landlock")
+    missing = list[str]()
     for namespaces in (True, False):
         layers = SandboxLayers(namespaces, landlock)
-        why_not = _try(layers) if layers.can_read else "nothing is left that could keep a command from writing"
+        why_not = _try(layers)
         if why_not is None:
             return SandboxLayers(namespaces, landlock, "; ".join(missing))
         missing.append(f"{'namespaces do' if namespaces else 'Landlock does'} not work here ({why_not})")
@@ -73,7 +75,9 @@ def find_layers() -> SandboxLayers:
 def _try(layers: SandboxLayers) -> str | None:
     """Runs the command that must fail to write; returns what is wrong, or None."""
     try:
-        target, path = tempfile.mkstemp(prefix="reverie-probe-")
+        # Not where TMPDIR says: in a folder in memory a command may write, into its own.
+        folder = "/var/tmp" if os.path.isdir("/var/tmp") else "/tmp"
+        target, path = tempfile.mkstemp(prefix="reverie-probe-", dir=folder)
     except OSError as error:
         return str(error)
     reading, writing = os.pipe()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +13,14 @@ from reverie.paths.programs import make_bare_environment, system_program
 from reverie.permissions.obeyed_links import find_project
 from reverie.permissions.rules import Profile
 from reverie.permissions.sandbox.client import SandboxedCommand
-from reverie.permissions.sandbox.history import holds_secrets, tracked_folders
-from reverie.permissions.sandbox.names import HOME_DEPTH, NamedFiles, find_linked, system_secrets
+from reverie.permissions.sandbox.history import holds_content, holds_secrets, object_stores, tracked_folders
+from reverie.permissions.sandbox.names import HOME_DEPTH, MovedSecrets, NamedFiles, system_secrets
 from reverie.permissions.sandbox.order import Attempt, Limits, SandboxOrder, SandboxReport, SandboxView
 from reverie.permissions.sandbox.probe import SandboxLayers, helper_for
 from reverie.runtime.agent_above import mark_environment
 from reverie.runtime.bounded import bounded
 
-_GIT_OBEYED = ("hooks", "config", "config.worktree", "info", "modules", "worktrees")
+_GIT_OBEYED = ("hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees")
 
 
 def _half_of_memory() -> int:
@@ -39,6 +40,7 @@ class Sandbox:
         self._top = str(self.project)
         self._home = os.path.realpath(Path.home())
         self._names = NamedFiles(self._top)
+        self._moved = MovedSecrets(self._top)
         self._at_home = NamedFiles(self._home, HOME_DEPTH, self._is_elsewhere)
 
     @property
@@ -67,9 +69,13 @@ class Sandbox:
         if exempt - self._names.exempt:
             self._names = NamedFiles(self._top, exempt=exempt)
             secrets, obeyed = self._names.find()
-        hidden = secrets | find_linked(self._top, secrets) | self._secrets_at_home() | system_secrets() | self._private
-        if holds_secrets(self.project):
-            hidden |= {f"{self._top}/.git/objects"}
+        at_home = self._secrets_at_home()
+        hidden = secrets | self._moved.find(secrets, at_home, self._names.reads) | at_home
+        hidden |= system_secrets() | self._private
+        repositories = [self.project, *(Path(path).parent for path in obeyed if path.endswith("/.git"))]
+        for place in dict.fromkeys(repositories):
+            if holds_secrets(place) or holds_content(place, secrets):
+                hidden |= object_stores(place)
         if any(f"{self._top}/".startswith(f"{path}/") for path in hidden):
             hidden = reveal(hidden, self._top)
         seen = tuple(os.path.realpath(path) for path in shown)
@@ -86,6 +92,9 @@ class Sandbox:
     def _fixed(self, profile: Profile, obeyed: Iterable[str]) -> set[str]:
         repository = f"{self._top}/.git"
         fixed = {path for path in obeyed if path != repository and not path.startswith(f"{repository}/")}
+        # A link cannot be fixed; what it leads to can.
+        fixed |= {os.path.realpath(path) for path in (*fixed, repository) if os.path.islink(path)}
+        fixed = {path for path in fixed if path.startswith(f"{self._top}/")}
         if profile is Profile.WORKSPACE or os.path.isfile(repository):
             return fixed | {repository}
         return fixed | {f"{repository}/{name}" for name in _GIT_OBEYED}
@@ -93,7 +102,12 @@ class Sandbox:
     def obeyed_files(self) -> dict[str, tuple[int, int, int]]:
         """The files that a program obeys later, with what changes when they do: to compare before and after."""
         states = dict[str, tuple[int, int, int]]()
-        for path in self._names.find()[1] - {f"{self._top}/.git"}:
+        paths = set(self._names.find()[1]) - {f"{self._top}/.git"}
+        for name in _GIT_OBEYED:
+            paths.add(f"{self._top}/.git/{name}")
+            with suppress(OSError):
+                paths.update(entry.path for entry in os.scandir(f"{self._top}/.git/{name}"))
+        for path in paths:
             try:
                 status = os.stat(path, follow_symlinks=False)
             except OSError:

@@ -10,17 +10,28 @@ import fcntl
 import os
 import socket
 import struct
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from reverie.permissions.sandbox import kernel
-from reverie.permissions.sandbox.calls import METADATA, WRITING_FLAGS, CallRights, names_by_number
+from reverie.permissions.sandbox.calls import (
+    METADATA,
+    SIGNALS,
+    STARTS,
+    WRITING_FLAGS,
+    CallRights,
+    names_by_number,
+)
 from reverie.permissions.sandbox.order import Attempt
 from reverie.quick import dataclass
 
 _RECEIVE, _SEND, _NOTICE, _ANSWER = 0xC0502100, 0xC0182101, struct.Struct("QIIiIQ6Q"), struct.Struct("QqiI")
 _CONTINUE = 1
-_MOST_ATTEMPTS = 40
-_MOST_CHARACTERS = 1_000
+_MOST_ATTEMPTS, _MOST_TOTAL = 300, 20_000
+"""Numbers of attempts, and of their characters: each may take six bytes in the report."""
+_MOST_CHARACTERS = 4_096
+_MORE = Attempt("more", "more than could be noted")
 _MOST_ADDRESS = 128
 _CREATE, _TRUNCATE, _WRITES = 0o100, 0o1000, 0o3
 _HERE = -100
@@ -44,6 +55,7 @@ _PATHS: dict[str, tuple[tuple[int | None, int], ...]] = {
 _NEEDS_TARGET = frozenset({"rmdir", "unlink", "unlinkat", "truncate", "rename", "renameat", "renameat2", *METADATA})
 _MAKES = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"})
 _FREE, _MEMORY = ("/proc/", "/dev/"), "/dev/shm/"
+_COUNTED_AFTER = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,12 @@ class Watcher:
         self._free, self._fixed = free, fixed
         self._names = names_by_number()
         self._attempts: dict[Attempt, None] = {}
+        self._noted = 0
+        self._session = self._most_processes = self._started = 0
+
+    def limit(self, session: int, processes: int) -> None:
+        """Allows signals to this session, and so many processes of it."""
+        self._session, self._most_processes = session, processes
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
@@ -80,21 +98,39 @@ class Watcher:
             return
         number_of_notice, pid, _, number, _, _, *arguments = _NOTICE.unpack(notice)
         call = _Call(number_of_notice, pid, self._names.get(number, ""), tuple(arguments))
-        ending: int | None = errno.EPERM
         try:
+            if call.name == "connect" and (work := self._connecting(call)) is not None:
+                # It may wait for ever, and others must get answers meanwhile. A thread cannot start here, since the
+                # next process belongs to another namespace; with that namespace, this one ends too.
+                if os.fork() == 0:
+                    try:
+                        self._send(call, work())
+                    finally:
+                        os._exit(0)
+                return
             ending = self._judge(call)
-        finally:
-            answer = _ANSWER.pack(call.id, 0, -(ending or 0), _CONTINUE if ending is None else 0)
-            with suppress(OSError):
-                fcntl.ioctl(self._listener, _SEND, answer)
+        except OSError as error:  # a bad address or descriptor, or the process has ended
+            ending = error.errno or errno.EPERM
+        except (ValueError, struct.error):
+            ending = errno.EINVAL
+        self._send(call, ending)
+
+    def _send(self, call: _Call, ending: int | None) -> None:
+        answer = _ANSWER.pack(call.id, 0, -(ending or 0), _CONTINUE if ending is None else 0)
+        with suppress(OSError):
+            fcntl.ioctl(self._listener, _SEND, answer)
 
     def _judge(self, call: _Call) -> int | None:
         """Notes an attempt; returns the error with which the call ends (0: it is done), or None: the kernel decides."""
+        if call.name in SIGNALS:
+            return None if self._is_own(call.name, call.arguments[0]) else errno.EPERM
+        if call.name in STARTS:
+            return errno.EAGAIN if self._has_too_many() else None
         if call.name == "socket":
             self._note("socket", "the network")
             return errno.EPERM
         if call.name == "connect":
-            return self._connect(call)
+            return self._refuse_connection(call)
         if call.name == "sendto":
             with suppress(OSError):
                 self._note_host(self._read(call.pid, call.arguments[4], min(call.arguments[5], _MOST_ADDRESS)))
@@ -164,6 +200,8 @@ class Watcher:
         return os.readlink(f"{call.pid}/{name}", dir_fd=self._processes)
 
     def _read(self, pid: int, address: int, size: int) -> bytes:
+        if address >> 63:
+            raise OSError(errno.EFAULT, os.strerror(errno.EFAULT))
         memory = os.open(f"{pid}/mem", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._processes)
         try:
             return os.pread(memory, size, address)
@@ -187,23 +225,65 @@ class Watcher:
         is_device = path.startswith(_FREE) and not path.startswith(_MEMORY)
         return is_device or (is_below(self._free) and not is_below(self._fixed))
 
-    def _connect(self, call: _Call) -> int:
-        """Connects in the name of the command: to what was read here, which the command cannot change any more."""
-        address = self._read(call.pid, call.arguments[1], min(call.arguments[2], _MOST_ADDRESS))
-        family = struct.unpack_from("=H", address)[0] if len(address) >= 2 else 0
-        if family == socket.AF_UNIX:
-            path = os.fsdecode(address[2:].partition(b"\0")[0])
-            if path and not os.path.lexists(os.path.join(self._link(call, _HERE), path)):
-                return errno.ENOENT
-            if path or not self._rights.namespaces:
-                self._note("service", path or "an abstract socket")
-                return errno.EACCES
-        self._note_host(address)
+    def _is_own(self, name: str, number: int) -> bool:
+        """Whether a signal goes to a process of the command."""
+        pid = struct.unpack("i", struct.pack("I", number & 0xFFFFFFFF))[0]
+        if name == "kill" and pid == 0:
+            return True  # its own group
+        if pid in (0, -1):
+            return False
+        with suppress(OSError):
+            return os.getsid(abs(pid)) == self._session
+        return False
+
+    def _has_too_many(self) -> bool:
+        """Whether the command has as many processes as it may; they are counted now and then."""
+        self._started += 1
+        if self._started < _COUNTED_AFTER:
+            return False
+        too_many = sum(1 for _ in processes_of(self._session)) >= self._most_processes
+        self._started = _COUNTED_AFTER - 1 if too_many else 0
+        return too_many
+
+    def _address(self, call: _Call) -> bytes:
+        return self._read(call.pid, call.arguments[1], min(call.arguments[2] & 0xFFFFFFFF, _MOST_ADDRESS))
+
+    def _connecting(self, call: _Call) -> Callable[[], int] | None:
+        """What connects a socket to a service of the command's own; None if this is something else.
+
+        It connects to the address that was read here, which the command cannot change any more.
+        """
+        if not self._rights.namespaces:
+            return None
+        copy = kernel.copy_descriptor(call.pid, call.arguments[0] & 0xFFFFFFFF)
+        address = b""
+        with suppress(OSError):
+            address = self._address(call)
+        if not kernel.has_unix_family(copy) or address[:3] != struct.pack("=Hx", socket.AF_UNIX):
+            os.close(copy)
+            return None
+
+        def connect() -> int:
+            return kernel.connect(copy, address)
+
+        return connect
+
+    def _refuse_connection(self, call: _Call) -> int | None:
+        """Notes who is called. Other families than that of services reach only a private network."""
+        address = self._address(call)
         copy = kernel.copy_descriptor(call.pid, call.arguments[0] & 0xFFFFFFFF)
         try:
-            return kernel.connect(copy, address)
+            is_unix = kernel.has_unix_family(copy)
         finally:
             os.close(copy)
+        if not is_unix:
+            self._note_host(address)
+            return None if self._rights.namespaces else errno.EPERM
+        path = os.fsdecode(address[2:].partition(b"\0")[0])
+        if path and not os.path.lexists(os.path.join(self._link(call, _HERE), path)):
+            return errno.ENOENT
+        self._note("service", path or "an abstract socket")
+        return errno.EACCES
 
     def _note_host(self, address: bytes) -> None:
         with suppress(OSError, ValueError, struct.error):
@@ -229,8 +309,22 @@ class Watcher:
         return False
 
     def _note(self, kind: str, target: str) -> None:
-        if len(self._attempts) < _MOST_ATTEMPTS:
-            self._attempts[Attempt(kind, target[:_MOST_CHARACTERS])] = None
+        attempt = Attempt(kind, target[:_MOST_CHARACTERS])
+        if attempt in self._attempts:
+            return
+        self._noted += len(attempt.target)
+        is_full = len(self._attempts) >= _MOST_ATTEMPTS or self._noted > _MOST_TOTAL
+        self._attempts[_MORE if is_full else attempt] = None
+
+
+def processes_of(session: int) -> Iterator[int]:
+    """The living processes of this session, and the orphans that came to us."""
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError, IndexError, ValueError):
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X") and (int(fields[3]) == session or int(fields[1]) == os.getpid()):
+                    yield int(name)
 
 
 def is_loopback(host: str) -> bool:

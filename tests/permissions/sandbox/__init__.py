@@ -1,0 +1,1 @@
+"""The sandbox is attacked with real commands against the real kernel."""
