@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -32,13 +33,15 @@ def test_a_mark_comes_back_as_it_was_in_any_formatting_of_its_statement(tmp_path
         RULE,
         f"**{RULE}**",
         RULE.rstrip("."),
-        RULE.upper(),
         f"  {RULE} ",
         RULE.replace(" ", "  "),
         "\u200b" + RULE,
     ):
         assert Marks(tmp_path).of(text) == MARK
     assert Marks(tmp_path).of("Never push to the release branch.") is None
+    assert Marks(tmp_path).of(RULE.upper()) is None, "in another case it is another statement"
+    Marks(tmp_path).path.write_text(re.sub(r'"form": "[^"]*", ', "", Marks(tmp_path).path.read_text()))
+    assert Marks(tmp_path).of(RULE) == MARK, "marks of older versions have no form"
 
 
 def test_the_file_is_private_and_a_later_mark_wins(tmp_path: Path) -> None:

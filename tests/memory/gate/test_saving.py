@@ -104,3 +104,11 @@ def test_a_private_statement_never_changes_a_file_of_the_team(tmp_path: Path, st
         assert found == {saved.name, "team/feedback_squash.md"}
         is_against = text.startswith("Do not")
         assert ("team/feedback_squash.md" in memory.read(saved.name).statements[0].evidence) is is_against
+
+
+def test_a_statement_in_another_case_has_a_trust_of_its_own(tmp_path: Path) -> None:
+    with SyncMemory.open(tmp_path) as memory:
+        typed = memory.remember("Delete branches with -d.", origin="typed")
+        piped = memory.remember("Delete branches with -D.", origin="piped")
+        assert (typed.trust, piped.trust) == ("confirmed", "inferred")
+        assert memory.read(typed.name).trust == "confirmed"

@@ -5,6 +5,7 @@ Uses the ranking of a session without a selecting model. Writes only the search 
 
 from __future__ import annotations
 
+import os
 from time import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -86,6 +87,11 @@ def _why_off(memory: OpenedMemory) -> str:
     """Why sessions do not recall now, as a sentence; empty if they do."""
     from contextlib import closing
 
+    from reverie.settings.loading import MANAGED
+
+    files = (memory.places.flags_file, MANAGED / "flags.toml")
+    if not (memory.settings.flags.provider or memory.settings.flag_env or any(map(os.path.lexists, files))):
+        return ""  # no flag is set, and reading them loads much
     from reverie.flags import Flags
 
     with closing(Flags.open(memory.places, memory.settings)) as flags:

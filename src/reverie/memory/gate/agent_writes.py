@@ -35,7 +35,7 @@ from reverie.memory.topic_file import TopicFile, decode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
 from reverie.regular_files import read_regular
-from reverie.text.folding import fold_text, visible
+from reverie.text.folding import fold_statement, visible
 from reverie.text.words import content_terms
 
 _RELATED: Final = 40
@@ -78,9 +78,9 @@ class AgentWrites:
                 return self._hold_all(write, private)
         case = self._case(write, text)
         topic, before = TopicFile.parse(text), TopicFile.parse(write.before or "")
-        old = {fold_text(bare) for _, bare in body_parts(before.body)}
+        old = {fold_statement(bare) for _, bare in body_parts(before.body)}
         parts = [bare for _, bare in body_parts(topic.body)]
-        new = list(dict.fromkeys(bare for bare in parts if fold_text(bare) not in old))
+        new = list(dict.fromkeys(bare for bare in parts if fold_statement(bare) not in old))
         if not new and text and not parts and topic.description:
             new = [topic.description]
         if write.before is None and (known := self._known_elsewhere(write, new)):
@@ -126,7 +126,7 @@ class AgentWrites:
             others=others,
             confirmed=confirmed,
             session=write.session,
-            stays=frozenset(fold_text(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
+            stays=frozenset(fold_statement(bare) for _, bare in body_parts(TopicFile.parse(text).body)),
             means_another=lambda message: self._means_another(write.name, message),
         )
 
@@ -167,12 +167,12 @@ class AgentWrites:
     ) -> list[Standing]:
         """Statements that disappear and may not: they stay, and the removal becomes a question."""
         held = {one.text for one in verdicts if one.end is End.HELD}
-        body = {fold_text(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
-        left = body.difference(map(fold_text, parts))
-        gone = [one for one in case.own if fold_text(one.text) in left]
-        old = {fold_text(one.text): one for one in case.own}
+        body = {fold_statement(bare) for _, bare in body_parts(TopicFile.parse(write.before or "").body)}
+        left = body.difference(map(fold_statement, parts))
+        gone = [one for one in case.own if fold_statement(one.text) in left]
+        old = {fold_statement(one.text): one for one in case.own}
         new = {one.text: Standing(one.text, write.name, one.mark.trust if one.mark else None) for one in verdicts}
-        kept = [old.get(fold_text(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
+        kept = [old.get(fold_statement(bare)) or new.get(bare) or Standing(bare, write.name, None) for bare in parts]
         kept = [one for one in kept if one.text not in held]
         # What goes to another file of the same change is judged there.
         moved = [(name, one) for name, text in write.together.items() if text for one in statements_of(text)]
@@ -200,8 +200,8 @@ class AgentWrites:
         if write.text is None or not topic.text.strip():
             if not lost:
                 return None
-            stays = {fold_text(one.text) for one in lost}
-            gone = [bare for _, bare in body_parts(before.body) if fold_text(bare) not in stays]
+            stays = {fold_statement(one.text) for one in lost}
+            gone = [bare for _, bare in body_parts(before.body) if fold_statement(bare) not in stays]
             return rebuild_head(before.with_changes(body=take_out(before.body, gone)), before, case, before.trust)
         body = take_out(topic.body, held) if held else topic.body
         if lost:
@@ -250,9 +250,9 @@ class AgentWrites:
 
     def _hold_all(self, write: ProposedWrite, why: str, held: Sequence[Verdict] = ()) -> Decision:
         texts = held or [Verdict(one, End.HELD, why=why) for one in new_statements(write)]
-        left = {fold_text(one) for one in statements_of(write.text or "")}
+        left = {fold_statement(one) for one in statements_of(write.text or "")}
         before = self._standing(write.name, write.before or "")
-        lost = [one for one in before if fold_text(one.text) not in left] if not held else []
+        lost = [one for one in before if fold_statement(one.text) not in left] if not held else []
         item = self._keep(write, texts, lost)
         note = explain(write, texts, lost, item, stored_any=False)
         return Decision(write.before, held=tuple(one.text for one in texts), item=item, note=note)

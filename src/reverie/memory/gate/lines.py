@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from reverie.memory.changes import ProposedWrite
 from reverie.memory.topic_file import TopicFile, statements_of
-from reverie.text.folding import fold_text
+from reverie.text.folding import fold_statement, fold_text
 from reverie.text.patterns import late
 from reverie.text.sentences import Statement, statements_in, strip_marks
 from reverie.text.sentences import lead_of as line_lead
@@ -118,5 +118,5 @@ def lead_of(topic: TopicFile) -> str:
 
 def new_statements(write: ProposedWrite) -> list[str]:
     """The statements of the text that were not in the file before, word for word."""
-    before = {fold_text(one) for one in statements_of(write.before or "")}
-    return [one for one in statements_of(write.text or "") if fold_text(one) not in before]
+    before = {fold_statement(one) for one in statements_of(write.before or "")}
+    return [one for one in statements_of(write.text or "") if fold_statement(one) not in before]

@@ -21,7 +21,7 @@ from reverie.parsing import load_json
 from reverie.regular_files import LARGEST, read_regular, read_regular_text
 from reverie.storage.atomic import make_private_dir, storage_error, write_atomic
 from reverie.text.cutting import shorten
-from reverie.text.folding import fold_text, visible
+from reverie.text.folding import fold_statement, fold_text, visible
 
 FOLDER: Final = ".trust"
 FILE: Final = "marks.jsonl"
@@ -36,6 +36,8 @@ class Marks:
         self.path = root / FOLDER / FILE
         self._stamp: tuple[int, int] | None = None
         self._marks: dict[str, Mark] = {}
+        self._exact: dict[tuple[str, str], Mark] = {}
+        """By key and form: statements that differ in case share a key, and not a mark."""
 
     def of(self, statement: str) -> Mark | None:
         """The mark of a statement, in any formatting; None if it has none."""
@@ -44,7 +46,10 @@ class Marks:
     def of_each(self, statements: Iterable[str]) -> list[Mark | None]:
         """The same for each of these, with one look at the file."""
         self._refresh()
-        return [self._marks.get(statement_key(one)) for one in statements]
+        return [self._of(statement_key(one), _form(one)) for one in statements]
+
+    def _of(self, key: str, form: str) -> Mark | None:
+        return self._exact.get((key, form)) or self._exact.get((key, ""))  # older marks have no form
 
     def trust_of(self, statement: str, topic: TopicFile) -> Trust | None:
         """How far a statement of a file is trusted. The file's head can lower it, but not raise it."""
@@ -66,7 +71,7 @@ class Marks:
         if not marks:
             return
         lines = [
-            json.dumps({"id": statement_key(statement), **_fields(mark)}, ensure_ascii=False)
+            json.dumps({"id": statement_key(statement), "form": _form(statement), **_fields(mark)}, ensure_ascii=False)
             for statement, mark in marks.items()
         ]
         try:
@@ -98,17 +103,19 @@ class Marks:
                 return
             text = read_regular_text(self.path, errors="replace")
         except OSError:
-            self._stamp, self._marks = None, {}
+            self._stamp, self._marks, self._exact = None, {}, {}
             return
         found: dict[str, Mark] = {}
+        exact: dict[tuple[str, str], Mark] = {}
         for line in text.splitlines():
             try:
                 raw: Any = load_json(line)
             except ValueError:
                 continue
             if isinstance(raw, dict) and (mark := _mark(cast("dict[str, Any]", raw))) is not None:
-                found[str(cast("dict[str, Any]", raw)["id"])] = mark
-        self._stamp, self._marks = stamp, found
+                key = str(cast("dict[str, Any]", raw)["id"])
+                found[key] = exact[key, str(cast("dict[str, Any]", raw).get("form") or "")] = mark
+        self._stamp, self._marks, self._exact = stamp, found, exact
 
 
 def trust_by(mark: Mark | None, topic: TopicFile) -> Trust | None:
@@ -123,6 +130,12 @@ def statement_key(statement: str) -> str:
     """Under which a statement is marked: the same for every formatting of it."""
     bare = fold_text(plain(visible(statement))).rstrip(" .。!！")
     return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:20]
+
+
+@lru_cache(maxsize=4_096)
+def _form(statement: str) -> str:
+    bare = fold_statement(plain(visible(statement)))
+    return hashlib.sha256(bare.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _fields(mark: Mark) -> dict[str, Any]:

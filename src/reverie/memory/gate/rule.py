@@ -20,7 +20,7 @@ from reverie.memory.gate.statement import EvidenceText, Features, features, says
 from reverie.memory.taxonomy import Trust
 from reverie.quick import dataclass
 from reverie.text.dates.phrases import find_days
-from reverie.text.folding import fold_text
+from reverie.text.folding import fold_statement, fold_text
 from reverie.text.sameness import contradicts, is_in_order, relations_of, share
 from reverie.text.sentences import sentences
 from reverie.text.tongue import language_of
@@ -107,7 +107,8 @@ class Case:
 
     @cached_property
     def exact(self) -> Mapping[str, Standing]:
-        return {fold_text(one.text): one for one in (*self.others, *self.own) if self.is_own(one) or not one.is_shared}
+        lent = (one for one in (*self.others, *self.own) if self.is_own(one) or not one.is_shared)
+        return {fold_statement(one.text): one for one in lent}
 
     @cached_property
     def _holding(self) -> Mapping[str, Sequence[Standing]]:
@@ -211,7 +212,7 @@ def _foreign_words(case: Case, one: Features) -> float:
 def judge_one(case: Case, statement: str) -> Verdict:
     """Judges a statement on its own: by memory, by the user's messages, by whose words it has."""
     one = case.speech.features(statement)
-    stood = case.exact.get(fold_text(statement))
+    stood = case.exact.get(fold_statement(statement))
     if stood is not None:
         return Verdict(statement, stood.end, stood.mark, is_anchored=stood.end is not End.INFERRED, is_old=True)
     if has_mixed_word(statement):
@@ -249,7 +250,7 @@ def judge_one(case: Case, statement: str) -> Verdict:
 def _judge_line(case: Case, one: Verdict, near: EvidenceText) -> Verdict:
     """A line without an anchor of its own in a memory that has one: the writer's note, if it is about the same."""
     found = case.speech.features(one.text)
-    is_new = fold_text(one.text) not in case.exact and bool(found.terms)
+    is_new = fold_statement(one.text) not in case.exact and bool(found.terms)
     is_claim = bool(found.names or found.numbers) or _foreign_words(case, found) >= _FOREIGN_WORDS
     is_near = near.count(found.terms) > 0 or any(name in near.lower for name in found.names)
     is_apart = is_claim and not is_near and not _is_translated(case, one.text)
@@ -340,7 +341,7 @@ def _shares(terms: frozenset[str], others: frozenset[str]) -> bool:
 
 def ask_if_against(case: Case, one: Verdict, found: Features) -> Verdict:
     """A conclusion against what the user confirmed becomes a question; against the team's it is only marked."""
-    own = [known for known in case.own if known.trust is Trust.CONFIRMED and fold_text(known.text) in case.stays]
+    own = [known for known in case.own if known.trust is Trust.CONFIRMED and fold_statement(known.text) in case.stays]
     for standing in (*own, *case.confirmed(found.terms)):
         if not contradicts(one.text, standing.text):
             continue

@@ -20,7 +20,7 @@ from reverie.memory.taxonomy import TEAM, Trust, is_team
 from reverie.memory.topic_file import TopicFile, body_statements, encode, statements_of
 from reverie.memory.upkeep.duplicates import MemoryTexts, find_written
 from reverie.quick import dataclass
-from reverie.text.folding import fold_text
+from reverie.text.folding import fold_statement
 from reverie.text.sameness import contradicts
 from reverie.text.words import content_terms
 from reverie.types import Origin
@@ -146,8 +146,8 @@ class WriteGate:
             if write.writer is Writer.IMPORT:
                 source = "shared" if write.name.startswith(f"{TEAM}/") else "imported"
             mark = Mark(Trust.INFERRED, source=source)
-        old = {fold_text(one) for one in statements_of(write.before or "")}
-        new = [one for one in statements_of(write.text) if fold_text(one) not in old]
+        old = {fold_statement(one) for one in statements_of(write.before or "")}
+        new = [one for one in statements_of(write.text) if fold_statement(one) not in old]
         is_private = write.writer is Writer.USER and not is_team(write.name)
         return {
             one: replace(mark, contradicts=self._contradicted(one)) if is_private else mark
