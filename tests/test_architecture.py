@@ -149,6 +149,24 @@ def test_no_module_of_the_session_needs_itself() -> None:
     assert not below, f"an import cycle: {sorted(below)}"
 
 
+LOOK_AT_A_CLOCK = {  # limits of what would hang, how long a soak goes on, and one measure of parsers by their growth
+    *("waiting.py", "work.py", "warm.py", "cli/terminal.py", "cli/fault_driver.py", "agents/team/test_team.py"),
+    *("agents/messages/test_inbox_file.py", "layers/test_l6_dreaming.py", "memory/test_soak_saves.py"),
+    *("storage/test_lease.py", "test_parse_time.py", "permissions/shell/test_shell_fuzz.py", "web/test_replay.py"),
+}
+_CLOCK = re.compile(r"\b(perf_counter|monotonic|process_time|thread_time)(_ns)?\(|loop\(\)\.time\(")
+
+
+def test_no_test_looks_at_a_clock() -> None:
+    """What takes long on a busy machine is no defect: count work or wait for events (`work.py`, `waiting.py`)."""
+    found = {
+        str(path.relative_to(TESTS))
+        for path in TESTS.rglob("*.py")
+        if not {"integration", "attack", "lab", "full_screen"} & {*path.parts} and _CLOCK.search(path.read_text())
+    }
+    assert not found - LOOK_AT_A_CLOCK
+
+
 def test_collection_imports_no_sdk() -> None:
     """Every worker collects every test: a fixture imports what takes long to import."""
     heavy = re.compile(r"^(?:import|from) (?:acp|anthropic|langchain|langgraph|mcp|openai)\b", re.MULTILINE)
