@@ -21,7 +21,7 @@ from reverie.quick import dataclass
 
 _START = (
     "import sys; sys.path.insert(0, {place!r}); "
-    "from reverie.permissions.sandbox.helper import main; main({fd}, {namespaces})"
+    "from reverie.permissions.sandbox.serving import main; main({fd}, {namespaces})"
 )
 _MOST_BYTES = 200_000
 

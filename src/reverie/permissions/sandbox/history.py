@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
+from reverie.errors import ReverieError
 from reverie.paths.programs import make_bare_environment, system_program
 from reverie.paths.repo import find_repo
 from reverie.permissions.sensitive import is_sensitive_tracked
@@ -110,8 +111,8 @@ def _blob(path: str) -> str:
         state = (status.st_ino, status.st_size, status.st_ctime_ns)
         if (known := _blobs.get(path)) is not None and known[0] == state:
             return known[1]
-        content = Path(path).read_bytes()
-    except OSError:
+        content = read_head(path, _MOST_BYTES)
+    except (OSError, ReverieError):
         return ""
     name = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
     _blobs[path] = state, name

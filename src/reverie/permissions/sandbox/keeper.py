@@ -239,7 +239,7 @@ class Keeper:
             listener = kernel.filter_calls(build_program(self._rights))
             socket.send_fds(channel, [b"l"], [listener])
             os.execve(order.words[0], order.words, environment)
-        except BaseException as error:  # noqa: BLE001 (a fork must not run the rest of the program)
+        except (OSError, ValueError, ArithmeticError) as error:
             with suppress(OSError):
                 channel.send(b"e" + str(error).encode("utf-8", "replace")[:2_000])
         finally:
