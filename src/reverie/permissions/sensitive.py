@@ -158,9 +158,12 @@ def may_be_sensitive(name: str) -> bool:
 
 def is_sensitive(path: Path) -> bool:
     """Whether a name in the path means that it holds secrets. Case does not matter."""
+    return any(map(is_sensitive_name, path.parts)) or is_sensitive_place(path)
+
+
+def is_sensitive_place(path: Path) -> bool:
+    """Whether the file has a name that means a secret in its folder only."""
     parts = [part.lower() for part in path.parts]
-    if any(map(is_sensitive_name, parts)):
-        return True
     for end in (number for number, part in enumerate(parts, 1) if _LAST.fit(part)):
         for wanted in _PATHS:
             if len(wanted) <= end and all(map(fnmatchcase, parts[end - len(wanted) : end], wanted)):
