@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -149,14 +149,14 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
     home = places.home
     if not home.exists():
         above = next(folder for folder in home.parents if folder.exists())
-        if why := _unwritable(above):
+        if why := unwritable(above):
             found = f"{home} cannot be made in {above}: {why}"
             yield Check("home", "broken", found, "set REVERIE_HOME to a folder that you can write")
         else:
             yield Check("home", "ok", f"{home} (is made when it is needed)")
         return
     mode = stat.S_IMODE(home.stat().st_mode)
-    if why := _unwritable(home):
+    if why := unwritable(home):
         yield Check("home", "broken", f"{home} cannot be written: {why}", "conversations are lost at exit")
     elif mode & 0o077:
         yield Check("home", "warning", f"{home} is open to others (mode {mode:o})", f"chmod 700 {home}")
@@ -164,7 +164,7 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
         yield Check("home", "ok", f"{home} (writable, mode {mode:o})")
 
 
-def _unwritable(folder: Path) -> str:
+def unwritable(folder: Path) -> str:
     """Why the folder cannot be written; empty if it can."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".reverie-doctor-", buffering=0) as file:
@@ -202,10 +202,17 @@ def _model(settings: Settings, _places: Places) -> Iterator[Check]:
         f"{window.tokens:,} tokens ({window.source}): warning at {limits.warning:,}, compaction at "
         f"{limits.autocompact:,}, full at {limits.blocking:,}"
     )
-    changed = [key for key in settings.sources if key.startswith("window.")]
+    changed = [key for key in settings.sources if key.startswith("window.") and _changes_window(key, name, settings)]
     text += f"; changed by {', '.join(changed)}" if changed else ""
     doubt = window_doubt(name, window)
     yield Check("window", "warning" if doubt else "ok", text, "set REVERIE_CONTEXT_WINDOW" if doubt else "")
+
+
+def _changes_window(key: str, name: str, settings: Settings) -> bool:
+    field = key.partition(".")[2]
+    without = replace(settings, window=replace(settings.window, **{field: getattr(type(settings.window)(), field)}))
+    facts = facts_of(name, Catalogue.load(settings.catalogue.files))
+    return any(of(name, facts, settings) != of(name, facts, without) for of in (window_of, limits_of))
 
 
 def _why_default(name: str) -> str:
@@ -224,8 +231,10 @@ def _search(_settings: Settings, _places: Places) -> Iterator[Check]:
 def _flags(settings: Settings, places: Places) -> Iterator[Check]:
     with closing(Flags.open(places, settings)) as flags:
         found = {name: on for name, (on, _) in flags.all().items() if on != FLAGS[name].default}
+        numbers = {name: number for name, (number, _) in flags.numbers().items()}
         warnings = flags.warnings
     changed = [f"{name} is {'on' if on else 'off'}" for name, on in found.items()]
+    changed += [f"{name} is {number:g}" for name, number in numbers.items()]
     where = settings.flags.provider or (str(places.flags_file) if places.flags_file.exists() else "no file")
     yield Check("flags", "ok", f"{where}: {', '.join(changed) or 'all defaults'}")
     for warning in warnings:

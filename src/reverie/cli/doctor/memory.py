@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from reverie.cli.doctor.checks import Check
+from reverie.cli.doctor.checks import Check, unwritable
 from reverie.cli.output import format_age, format_size, plural
 from reverie.context.day_book import Caps, DayBook
 from reverie.flags import Flags
@@ -46,7 +45,7 @@ def memory_checks(settings: Settings, places: Places) -> Iterator[Check]:
     memory = open_memory(settings, places)
     root = memory.directory.root
     there = next(folder for folder in (root, *root.parents) if folder.exists())
-    why = "not a folder" if not there.is_dir() else "" if os.access(there, os.W_OK) else "permission denied"
+    why = "not a folder" if not there.is_dir() else unwritable(there)
     if why:
         yield Check("memory", "broken", f"{root} cannot be written: {there}: {why}", "choose another folder")
         return
