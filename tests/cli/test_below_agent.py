@@ -41,7 +41,7 @@ serve people, serve people add, serve people disable, serve people enable, serve
 serve projects, serve projects add, serve projects join, serve projects leave, serve projects list,
 serve projects remove, serve restore, serve setup, serve stores, serve teams, serve teams add, serve teams budget,
 serve teams join, serve teams leave, serve teams list, serve teams remove, serve tokens, serve tokens add,
-serve tokens list, serve tokens revoke
+serve tokens list, serve tokens revoke, serve budget, serve people budget
 """
 
 
