@@ -75,7 +75,7 @@ def _agents_shell(arena: Arena) -> None:
 
     def work() -> None:
         os.chdir(world.work)
-        words = mark_words(["/bin/sh", "-c", f"{text} </dev/null; true"])
+        words = mark_words(["/bin/sh", "-c", f"({text}) </dev/null; true"])
         os.execve(words[0], words, mark_environment(world.env))
 
     done = in_child(work)
