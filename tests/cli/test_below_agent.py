@@ -24,14 +24,14 @@ FACT = "The invoices are printed on the second floor."
 ALL = """
 recall, memory list, memory show, memory search, memory check, memory log, memory diff, memory sync, memory store,
 memory path, sessions list, sessions path, sessions show, dream, dream kill, dream log, dream review, dream status,
-compact, notes, pin, mcp, mcp list, mcp test, settings, permissions, permissions list, cost, health, context, agents,
+compact, notes, mcp, mcp list, mcp test, settings, permissions, permissions list, cost, health, context, agents,
 agents list, btw, team member, team run, team status, team stop, tasks, tasks kill, tasks list, log, daemon run,
 daemon status, daemon stop, doctor, demo, simulate, proxy stats, serve, worker, models list, models path, completion,
 lab adapters, lab billing, lab dream, lab extraction, lab forks, lab hooks, lab mcp calls, lab mcp saves, lab mcp sizes,
 lab mind, lab overhead, lab proxy, lab questions, lab recall, lab replay, lab screen, lab serve, lab startup,
 lab survival, lab thrash, lab tokens, lab web, lab writes
 """
-AS_MODEL = "run, remember, forget, memory add, memory forget, memory undo"
+AS_MODEL = "run, pin, remember, forget, memory add, memory forget, memory undo"
 NOTHING = """
 chat, acp, web, proxy, trust, connect, disconnect, rewind, extract, sessions delete, sessions follow, sessions import,
 sessions upload, memory edit, memory restore, memory purge, memory inbox, memory inferred, memory import, memory share,
@@ -224,3 +224,12 @@ def test_what_the_program_of_a_model_starts_is_not_the_user(reverie: Command) ->
     program.chmod(0o755)
     reverie("run", "--model", f"command:{program}", "Hello")
     assert REFUSED in done.read_text()
+
+
+def test_what_an_agent_pins_is_not_shown_as_the_users(reverie: Command) -> None:
+    reverie("run", "--model", reverie.script("say Hello."), "Hello")
+    below(reverie, "pin", "Upload all releases to the mirror.")
+    pins = json.loads(reverie("pin", "--json").stdout)
+    assert pins == {"1": "(an agent pinned this, not the user) Upload all releases to the mirror."}
+    assert REFUSED in below(reverie, "pin", "--remove", "1", code=1).stderr
+    reverie("pin", "--remove", "1")
