@@ -282,6 +282,7 @@ READS_ITS_OWN = {  # package data and /proc
     "prompts.py",
     "regular_files.py",
     "permissions/sandbox/keeper.py",
+    "permissions/sandbox/watching.py",
     "runtime/agent_above.py",
     "runtime/process_family.py",
     "memory/recall/ranking/manner.py",

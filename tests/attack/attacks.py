@@ -17,6 +17,7 @@ from tests.attack import (
     storage,
     terminal,
     trust,
+    users,
 )
 from tests.attack.arena import Arena
 
@@ -24,6 +25,6 @@ ATTACKS: dict[str, Callable[[Arena], None]] = {
     module.__name__.rpartition(".")[2]: module.attack
     for module in (
         *(orders, trust, shell, sandbox, parsers, files, terminal),
-        *(simulator, secrets, storage, purge, messages),
+        *(simulator, secrets, storage, purge, messages, users),
     )
 }

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from reverie.instructions import load
+from reverie.permissions.offers import Offer
 from tests.attack import arena as arena_module
+from tests.attack import users
 from tests.attack.__main__ import Tally, main, one_round
 from tests.attack.arena import Arena, in_child
 from tests.attack.attacks import ATTACKS
@@ -55,6 +58,17 @@ def test_the_oracles_would_see_it(tmp_path: Path) -> None:
         assert steering(raw), raw
     assert steering("\x1b[1mbold\x1b[0m\r\nplain größe\r\x1b[K") is None
     assert bare_texts(tmp_path / "nowhere", set()) == [] and MARKER
+
+
+def test_the_oracles_of_users_would_see_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(users, "mark_words", list)
+    monkeypatch.setattr(users, "mark_environment", dict)
+    monkeypatch.setattr(load, "why_withheld", lambda *_: "")
+    monkeypatch.setattr(users, "make_offer", lambda _: Offer(("Bash(*)",)))
+    arena = Arena(tmp_path, 5, "users", full=False)
+    users.attack(arena)
+    for sign in ("is not refused", "a secret reaches the model", "covers"):
+        assert any(sign in finding for finding in arena.findings), sign
 
 
 def test_the_command_ends_with_a_count_and_1_for_a_finding(

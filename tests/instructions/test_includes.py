@@ -17,7 +17,7 @@ from reverie.instructions.markdown import MarkdownProse, without_comments
 from reverie.paths import Places
 from reverie.settings import load_settings
 from tests.counts import count
-from tests.instructions.conftest import Load, texts, write
+from tests.instructions.conftest import Load, git, texts, write
 from tests.work import cpu_limit
 
 
@@ -420,3 +420,30 @@ def test_commands_and_skills_of_a_project_hand_over_no_secret(repo: Path, user_h
     found_settings = load_settings(repo, env={"HOME": str(user_home)})
     found = load_commands(Places.of(repo, found_settings), found_settings)
     assert "nobody" not in repr(found) and "has the name of a file with secrets" in "".join(found.problems)
+
+
+@pytest.mark.parametrize("kept", [".config/gh/hosts.yml", ".docker/config.json", "Documents/notes.txt"])
+def test_a_hard_link_to_a_place_that_is_not_known_is_not_read(
+    load: Load, repo: Path, user_home: Path, kept: str
+) -> None:
+    secret = write(user_home / kept, "KEY=hunter2")
+    (repo / "CLAUDE.md").hardlink_to(secret)
+    (repo / "note.md").hardlink_to(secret)
+    write(repo / "AGENTS.md", "@note.md\n")
+    found = load()
+    assert "hunter2" not in repr(found.files)
+    assert len(found.warnings) == 2 and all("hard link" in warning for warning in found.warnings)
+
+
+def test_two_names_side_by_side_are_one_file(load: Load, repo: Path) -> None:
+    write(repo / "AGENTS.md", "Be brief.\n")
+    (repo / "CLAUDE.md").hardlink_to(repo / "AGENTS.md")
+    assert texts(load()) == ["Be brief."]
+
+
+@pytest.mark.parametrize(("project", "kept"), [(".config", "gh/hosts.yml"), (".docker", "config.json")])
+def test_the_place_of_a_secret_counts_from_the_root(load: Load, user_home: Path, project: str, kept: str) -> None:
+    write(user_home / project / kept, "KEY=hunter2")
+    git(user_home / project, "init", "-q")
+    write(user_home / project / "AGENTS.md", f"@{kept}\n")
+    assert "hunter2" not in repr(load(user_home / project).files)

@@ -138,3 +138,10 @@ def test_a_prefix_covers_the_usual_options(tmp_path: Path) -> None:
         ("cargo test:*", "cargo test --release -- --nocapture"),
     ):
         assert by_rules(PolicyMode.ASK, Rules.parse([f"Bash({rule})"]))(bash(command, tmp_path)) == Allow(), command
+
+
+@pytest.mark.parametrize("mark", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\xa0", "\u2028", "\u3000"])
+def test_white_space_that_a_shell_passes_on_is_another_command(tmp_path: Path, mark: str) -> None:
+    """`bash build.sh` and the same with a no-break space at its end run two files."""
+    policy = by_rules(PolicyMode.ASK, Rules.parse(make_offer(bash("bash build.sh", tmp_path)).rules))
+    assert isinstance(policy(bash(f"bash build.sh{mark}", tmp_path)), Ask)

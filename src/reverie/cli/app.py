@@ -72,7 +72,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "rewind": CommandEntry(
         "sessions.actions:rewind_command", "Go back to an earlier message and continue from there.", _NOTHING
     ),
-    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation.", _ALL),
+    "pin": CommandEntry("sessions.actions:pin_command", "Keep a text in every summary of a conversation.", _AS_MODEL),
     "extract": CommandEntry("memory.extract:command", "Write memories from recorded sessions.", _NOTHING),
     "connect": CommandEntry(
         "connect.command:connect_command", "Put Reverie into Claude Code, Codex or an editor.", _NOTHING

@@ -13,6 +13,7 @@ from typing import cast
 import click
 
 import reverie
+from reverie.cli.below_agent import AgentsMay, guard_command
 from reverie.cli.options import examples
 
 _OWN: Mapping[str, str] = {"replay": "reverie.lab.replay.report", "survival": "reverie.lab.survival.run"}
@@ -38,7 +39,11 @@ class _Measurements(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = _modules().get(cmd_name)
-        return cast(click.Command, getattr(import_module(module), cmd_name)) if module is not None else None
+        if module is None:
+            return None
+        command = cast(click.Command, getattr(import_module(module), cmd_name))
+        guard_command(command, AgentsMay.ALL)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

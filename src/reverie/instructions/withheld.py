@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
-from reverie.permissions.sensitive import SENSITIVE_NAMES, is_sensitive
+from reverie.permissions.sensitive import is_sensitive, is_sensitive_place
 
 _MOST_COMPARED = 2_000
 
@@ -23,12 +24,12 @@ def why_withheld(real: str, project: str) -> str:
         return "has the name of a file with secrets"
     if _is_gits(path):
         return "belongs to git"
-    other = _linked_secret(path, project)
-    return f"is the same file as {other}" if other else ""
+    return _why_names(path, project)
 
 
 def _is_secret(path: Path, project: str) -> bool:
-    return is_sensitive(path.relative_to(project) if path.is_relative_to(project) else path)
+    """The name of a folder above the project says nothing, but the place of the file counts from the root."""
+    return is_sensitive_place(path) or is_sensitive(path.relative_to(project) if path.is_relative_to(project) else path)
 
 
 def _is_gits(path: Path) -> bool:
@@ -38,24 +39,20 @@ def _is_gits(path: Path) -> bool:
     return any(all((folder / name).exists() for name in ("HEAD", "objects", "refs")) for folder in path.parents)
 
 
-def _linked_secret(path: Path, project: str) -> Path | None:
-    """A secret near the project or in the user's home that is the same file: a hard link is a file with two names."""
-    with suppress(OSError):
-        status = path.stat()
-        if status.st_nlink > 1:
-            for entry in _near(path, project):
-                if entry.inode() == status.st_ino and entry.stat().st_dev == status.st_dev:
-                    other = Path(entry.path)
-                    if _is_secret(other, project) or _is_gits(other):
-                        return other
-    return None
+def _why_names(path: Path, project: str) -> str:
+    """A hard link is a file with several names. Each must be beside it or at the top of the project."""
+    try:
+        status = path.lstat()  # the path is resolved
+        near = _near(path, project) if status.st_nlink > 1 else ()
+        names = [other for other in near if os.path.samestat(os.lstat(other), status)]
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if secret := next((other for other in names if _is_secret(other, project) or _is_gits(other)), None):
+        return f"is the same file as {secret}"
+    return "" if status.st_nlink in (1, len(names)) else "is also in a place that is not known (a hard link)"
 
 
-def _near(path: Path, project: str) -> Iterator[os.DirEntry[str]]:
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 (unlike Path.home, it never fails)
-    kept = [name for name in SENSITIVE_NAMES if not set(name) & set("*[?")]
-    folders = [path.parent, Path(project), Path(project, ".git"), home, *(home / name for name in kept)]
-    for folder in dict.fromkeys(folders):
+def _near(path: Path, project: str) -> Iterator[Path]:
+    for folder in dict.fromkeys((path.parent, Path(project))):
         with suppress(OSError), os.scandir(folder) as entries:
-            for _, entry in zip(range(_MOST_COMPARED), entries, strict=False):
-                yield entry
+            yield from (Path(entry.path) for entry in islice(entries, _MOST_COMPARED))

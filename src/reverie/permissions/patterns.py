@@ -59,6 +59,10 @@ def parse_rule(text: str) -> PermissionRule:
     return PermissionRule(tool, pattern)
 
 
+_BLANKS = " \t\n"
+"""What a shell drops at the ends of a command; other white space is a part of a word."""
+
+
 def find_covering_rule(call: ToolCall, rules: Iterable[PermissionRule]) -> PermissionRule | None:
     """Returns a rule that covers the whole call, or None. Several Bash rules together may cover one command."""
     return _find_rule(call, rules, _cover_command, all)
@@ -113,7 +117,7 @@ def list_paths(call: ToolCall) -> tuple[Path, ...]:
 def make_rule(call: ToolCall) -> str | None:
     """Returns the narrowest rule that allows this call in future; None if no rule can express it."""
     if call.tool == "Bash":
-        command = str(call.input.get("command", "")).strip()
+        command = str(call.input.get("command", "")).strip(_BLANKS)
         return None if not command or _read_prefix(command) is not None else f"Bash({command})"
     if call.tool in _PATH_KEYS:
         seen = list_paths(call)
@@ -178,7 +182,7 @@ def _cover_command(command: str, rules: list[PermissionRule]) -> PermissionRule 
     prefixes: list[tuple[PermissionRule, tuple[str, ...]]] = []
     for rule in rules:
         words = _read_prefix(rule.pattern or "")
-        if words == () or (words is None and (rule.pattern or "").strip() == command.strip()):
+        if words == () or (words is None and (rule.pattern or "").strip(_BLANKS) == command.strip(_BLANKS)):
             return rule
         if words:
             prefixes.append((rule, words))
@@ -210,7 +214,7 @@ def _find_in_command(command: str, rules: list[PermissionRule]) -> PermissionRul
             continue
         words = _read_prefix(rule.pattern or "")
         if words is None:
-            if command.strip() == (rule.pattern or "").strip():
+            if command.strip(_BLANKS) == (rule.pattern or "").strip(_BLANKS):
                 return rule
             words = tuple((rule.pattern or "").split())
         for part in parts:

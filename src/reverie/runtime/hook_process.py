@@ -52,7 +52,7 @@ async def run_command(
     `to_the_end`: it may print more than is kept, and processes that it leaves behind may continue. Otherwise too much
     output ends it, and none of its processes is left when this returns.
     """
-    words = mark_words(["/bin/sh", "-c", command]) if isinstance(command, str) else command
+    words = mark_words(["/bin/sh", "-c", command] if isinstance(command, str) else command)
     process = _start(words, cwd, mark_environment(env))
     exited, stopped = asyncio.Event(), asyncio.Event()
     _watch(process, exited, stopped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,21 @@ def test_live_sessions_are_named(reverie: Command) -> None:
     while b'"text"' not in process.stdout.readline():
         pass
     assert f"PID {process.pid}" in examined(reverie)["live"]["found"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_a_memory_folder_that_cannot_be_made_is_broken(reverie: Command) -> None:
+    reverie.extra["REVERIE_MEMORY_PATH"] = "/proc/nope/memory"
+    assert "cannot be written" in examined(reverie, code=1)["memory"]["found"]
+
+
+def test_a_setting_that_changes_nothing_is_not_said_to_change_the_window(reverie: Command) -> None:
+    reverie.extra["REVERIE_CONTEXT_WINDOW"] = "150000"
+    window = examined(reverie)["window"]["found"]
+    assert ("changed by" in window) is ("200,000 tokens" not in window)
+
+
+def test_numbers_of_flags_are_named(reverie: Command) -> None:
+    reverie.home.mkdir()
+    (reverie.home / "flags.toml").write_text("[tool_results.limits]\nBash = 1234\n")
+    assert "tool_results.limits.Bash is 1234" in examined(reverie)["flags"]["found"]

@@ -169,14 +169,14 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
     home = places.home
     if not home.exists():
         above = next(folder for folder in home.parents if folder.exists())
-        if why := _unwritable(above):
+        if why := unwritable(above):
             found = f"{home} cannot be made in {above}: {why}"
             yield Check("home", "broken", found, "set REVERIE_HOME to a folder that you can write")
         else:
             yield Check("home", "ok", f"{home} (is made when it is needed)")
         return
     mode = stat.S_IMODE(home.stat().st_mode)
-    if why := _unwritable(home):
+    if why := unwritable(home):
         yield Check("home", "broken", f"{home} cannot be written: {why}", "conversations are lost at exit")
     elif mode & 0o077:
         yield Check("home", "warning", f"{home} is open to others (mode {mode:o})", f"chmod 700 {home}")
@@ -184,7 +184,7 @@ def _home(_settings: Settings, places: Places) -> Iterator[Check]:
         yield Check("home", "ok", f"{home} (writable, mode {mode:o})")
 
 
-def _unwritable(folder: Path) -> str:
+def unwritable(folder: Path) -> str:
     """Why the folder cannot be written; empty if it can."""
     try:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".reverie-doctor-", buffering=0) as file:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from reverie.cli.below_agent import refuse_agent, text_origin
 from reverie.cli.options import examples, folder_options, places_of, session_option
 from reverie.cli.output import answer
-from reverie.types import JsonObject
+from reverie.types import JsonObject, Origin
 
 if TYPE_CHECKING:
     from reverie.storage.transcript.sessions import SessionInfo
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TIMEOUT_S = 1_800.0
+_AN_AGENTS = "(an agent pinned this, not the user)"
 _CHANGING = frozenset({"compact", "undo", "rewind", "clear", "pin", "unpin", "notes"})
 
 
@@ -109,10 +111,12 @@ def pin_command(text: tuple[str, ...], remove: str | None, new: bool, session: s
     if remove is not None:
         if text:
             raise click.UsageError("Give a text to pin or --remove ID, not both.")
+        refuse_agent("`reverie pin --remove`")
         done = act_on_session(session, cwd, {"do": "unpin", "id": remove})
         answer(as_json, done, f"No longer pinned: {done['unpinned']}")
     elif text:
-        said = " ".join(text)
+        # Wherever a pin is shown, it counts as the user's: the text of an agent says itself that it is not.
+        said = " ".join((_AN_AGENTS, *text) if text_origin() is Origin.MODEL else text)
         done = _pin_first(session, cwd, said) if new else None
         done = done or act_on_session(session, cwd, {"do": "pin", "text": said})
         answer(as_json, done, f"Pinned as {done['pin']}.")

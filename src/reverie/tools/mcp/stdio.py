@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import shutil
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import field
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.errors import UserError
 from reverie.quick import dataclass
-from reverie.runtime.agent_above import mark_environment
+from reverie.runtime.agent_above import mark_environment, mark_words
 from reverie.runtime.process_family import ProcessFamily, end_marked
 from reverie.tools.mcp.config import ServerConfig
 from reverie.tools.mcp.leash import VARIABLE, Leash
@@ -97,7 +99,7 @@ class StdioServer:
         try:
             transport, protocol = await loop.subprocess_exec(
                 lambda: _Protocol(self.largest, loop, self._exited),
-                *(config.command, *config.args),
+                *self._words(env),
                 cwd=config.folder,
                 env=env,
                 start_new_session=True,
@@ -108,6 +110,13 @@ class StdioServer:
         self.pid = process.pid
         self.leash.tell(process.pid)
         return process
+
+    def _words(self, env: Mapping[str, str]) -> list[str]:
+        """The marked command. What starts it has no error of its own for a program that does not exist."""
+        command, path = self.config.command, env.get("PATH", os.defpath)
+        if not ((self.config.folder / command).exists() if "/" in command else shutil.which(command, path=path)):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return mark_words([command, *self.config.args])
 
     @property
     def _mark(self) -> str:
