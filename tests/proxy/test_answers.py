@@ -182,6 +182,33 @@ def test_a_response_that_does_not_repeat_its_items_at_the_end_is_read(tmp_path: 
     assert [one.get("output") for one in json.loads(recorder.bodies[1])["input"]][-1], "the result of our call"
 
 
+ODD = (None, "0", [0], {"a": 1}, True, 1.5, -1, 10**30)
+
+
+@pytest.mark.parametrize("api", ["messages", "chat", "responses"])
+def test_an_index_of_any_kind_breaks_no_answer(tmp_path: Path, api: Api) -> None:
+    """In a conversation with our tool, in which indexes are counted anew."""
+    recorder = Recorder()
+    recorder.kind = "text/event-stream"
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        for odd in ODD:
+            client = Client(api, url, system=LONG_SYSTEM, streams=True)
+            asked = f"Which port? {odd}"
+            client.history = [
+                {"role": "user", "content": [{"type": "text", "text": asked}] if api == "messages" else asked}
+            ]
+            recorder.answer = {
+                "messages": messages_stream(0, [{"type": "text", "text": "The end."}]),
+                "chat": chat_stream([part("{}", "a", "The end.", index=0)]),
+                "responses": events(
+                    {"type": "response.output_item.added", "output_index": 0, "item": {"id": "The end."}},
+                    {"type": "response.completed", "response": {"id": "r", "output": []}},
+                ),
+            }[api].replace(b'index": 0, "', f'index": {json.dumps(odd)}, "'.encode())
+            status, came = post(url, PATHS[api], client.body())
+            assert status == 200 and b"The end." in came and came.rstrip().endswith(recorder.answer.rstrip()[-9:]), odd
+
+
 def deltas(kind: str, **more: Any) -> Callable[[int], dict[str, Any]]:
     return lambda _number: {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **more}}
 
