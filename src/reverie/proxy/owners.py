@@ -18,7 +18,7 @@ from reverie.quick import dataclass
 from reverie.runtime.loopback import FORWARDED, Headers, is_from_page, is_loopback, user_of
 
 _CREDENTIAL: Final = re.compile(rb"auth|key|token|cookie|secret|cred|passw|jwt|signature")
-"""What the name of a header or query parameter with credentials has in it."""
+"""What the name of a header or query parameter with credentials has in it. A parameter without a name may be one."""
 _PER_REQUEST: Final = b"idempotency"
 _FORWARDED: Final = frozenset(name.encode() for name in FORWARDED)
 _SHOWN: Final = 12
@@ -72,7 +72,7 @@ def _credentials(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterat
     for name, value in headers:
         if _CREDENTIAL.search(name.lower()) and _PER_REQUEST not in name.lower():
             yield name.lower() + b":" + value
-    for pair in query.split(b"&"):
-        name, _, value = pair.partition(b"=")
-        if _CREDENTIAL.search(unquote_to_bytes(name).lower()):
-            yield b"?" + name + b"=" + value
+    for pair in re.split(b"[&;]", query):
+        name, equals, _ = pair.partition(b"=")
+        if (pair and not equals) or _CREDENTIAL.search(unquote_to_bytes(name).lower()):
+            yield b"?" + pair
