@@ -50,10 +50,10 @@ class Owner:
     """Whether it is a program of the user who started the proxy: whose memory and statistics are here."""
 
     @classmethod
-    def of(cls, secret: bytes, headers: Headers, query: bytes, peer: Peer, *, has_token: bool) -> Owner:
-        """The owner of a request. `has_token`: the request had the token of the proxy; it counts where the system does
-        not say whose a connection is. A page in the user's browser is not the user."""
-        is_own = peer.user == os.getuid() if peer.user is not None else has_token
+    def of(cls, secret: bytes, headers: Headers, query: bytes, peer: Peer, *, trusts_unknown: bool) -> Owner:
+        """The owner of a request. `trusts_unknown`: a connection whose user the system does not name is the user's. A
+        page in the user's browser is not the user."""
+        is_own = peer.user == os.getuid() if peer.user is not None else trusts_unknown
         is_user = peer.is_near and is_own and not is_from_page(headers)
         marks = (b"user" if is_user else b"", str(peer.user).encode())
         hashed = hashlib.blake2b(key=secret, digest_size=16)
