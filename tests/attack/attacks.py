@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.attack import (
     files,
+    listeners,
     messages,
     orders,
     parsers,
@@ -23,6 +24,6 @@ ATTACKS: dict[str, Callable[[Arena], None]] = {
     module.__name__.rpartition(".")[2]: module.attack
     for module in (
         *(orders, trust, shell, parsers, files, terminal),
-        *(simulator, secrets, storage, purge, messages),
+        *(simulator, secrets, storage, purge, messages, listeners),
     )
 }
