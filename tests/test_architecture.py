@@ -152,12 +152,9 @@ def test_no_module_of_the_session_needs_itself() -> None:
 LOOK_AT_A_CLOCK = {  # limits of what would hang, how long a soak goes on, and one measure of parsers by their growth
     *("waiting.py", "work.py", "warm.py", "cli/terminal.py", "cli/fault_driver.py", "agents/team/test_team.py"),
     *("agents/messages/test_inbox_file.py", "layers/test_l6_dreaming.py", "memory/test_soak_saves.py"),
-    *(
-        "storage/test_lease.py",
-        "test_parse_time.py",
-        "permissions/test_strict_shell_fuzz.py",
-        "proxy/test_two_clients.py",
-    ),
+    *("storage/test_lease.py", "test_parse_time.py", "permissions/test_strict_shell_fuzz.py"),
+    "permissions/sandbox/attacks.py",
+    "proxy/test_two_clients.py",
 }
 _CLOCK = re.compile(r"\b(perf_counter|monotonic|process_time|thread_time)(_ns)?\(|loop\(\)\.time\(")
 

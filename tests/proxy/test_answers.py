@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from reverie.proxy.answers import Listener
+from reverie.proxy.bodies import Api
+from reverie.proxy.merging import merging
 from tests.proxy.proxied import Recorder, post, proxy, stats
 from tests.proxy.reader import LONG_SYSTEM, OURS, PATHS, Client
+from tests.work import ratio
 
 Call = tuple[str, str, str]
 """The id, the name and the arguments of a call."""
@@ -72,7 +76,13 @@ def without_ids(calls: Sequence[Call]) -> bytes:
     )
 
 
-LOOSE = (whole, without_index, in_pieces, with_the_name_again, as_objects, named_once, without_ids)
+def mixed(calls: Sequence[Call]) -> bytes:
+    """The parts of the calls take turns, and only the id says which one a part is of."""
+    begun = [[part(given[:9], id, name, index=0)] for id, name, given in calls]
+    return chat_stream(*begun, *([part(given[9:], id, index=0)] for id, _, given in calls))
+
+
+LOOSE = (whole, without_index, in_pieces, with_the_name_again, as_objects, named_once, without_ids, mixed)
 
 
 @pytest.mark.parametrize("stream", LOOSE, ids=lambda one: one.__name__)
@@ -170,3 +180,70 @@ def test_a_response_that_does_not_repeat_its_items_at_the_end_is_read(tmp_path: 
     assert b"It is 4711." in answer and OURS.encode() not in answer
     assert found["total"]["rounds"] == 1 and found["failures"] == {}
     assert [one.get("output") for one in json.loads(recorder.bodies[1])["input"]][-1], "the result of our call"
+
+
+ODD = (None, "0", [0], {"a": 1}, True, 1.5, -1, 10**30)
+
+
+@pytest.mark.parametrize("api", ["messages", "chat", "responses"])
+def test_an_index_of_any_kind_breaks_no_answer(tmp_path: Path, api: Api) -> None:
+    """In a conversation with our tool, in which indexes are counted anew."""
+    recorder = Recorder()
+    recorder.kind = "text/event-stream"
+    with recorder.running() as to, proxy(tmp_path, to) as url:
+        for odd in ODD:
+            client = Client(api, url, system=LONG_SYSTEM, streams=True)
+            asked = f"Which port? {odd}"
+            client.history = [
+                {"role": "user", "content": [{"type": "text", "text": asked}] if api == "messages" else asked}
+            ]
+            recorder.answer = {
+                "messages": messages_stream(0, [{"type": "text", "text": "The end."}]),
+                "chat": chat_stream([part("{}", "a", "The end.", index=0)]),
+                "responses": events(
+                    {"type": "response.output_item.added", "output_index": 0, "item": {"id": "The end."}},
+                    {"type": "response.completed", "response": {"id": "r", "output": []}},
+                ),
+            }[api].replace(b'index": 0, "', f'index": {json.dumps(odd)}, "'.encode())
+            status, came = post(url, PATHS[api], client.body())
+            assert status == 200 and b"The end." in came and came.rstrip().endswith(recorder.answer.rstrip()[-9:]), odd
+
+
+def deltas(kind: str, **more: Any) -> Callable[[int], dict[str, Any]]:
+    return lambda _number: {"type": "content_block_delta", "index": 0, "delta": {"type": kind, **more}}
+
+
+def calls_in(number: int) -> dict[str, Any]:
+    call = {"index": number, "id": f"call_{number}", "function": {"name": "read", "arguments": "{}"}}
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+
+LONG_ANSWERS: dict[str, tuple[Api, Callable[[int], dict[str, Any]]]] = {
+    "text": ("messages", deltas("text_delta", text="x" * 4_000)),
+    "thinking": ("messages", deltas("thinking_delta", thinking="x" * 4_000)),
+    "input": ("messages", deltas("input_json_delta", partial_json="x" * 4_000)),
+    "compaction": ("messages", deltas("compaction_delta", content="x" * 4_000)),
+    "citations": ("messages", deltas("citations_delta", citation={})),
+    "words": ("chat", lambda _number: {"choices": [{"index": 0, "delta": {"content": "x" * 4_000}}]}),
+    "calls": ("chat", calls_in),
+    "items": ("responses", lambda number: {"type": "response.output_item.done", "item": {"id": str(number)}}),
+}
+MANY = {"calls": 12_800, "citations": 64_000}
+
+
+@pytest.mark.parametrize("kind", LONG_ANSWERS)
+def test_the_work_for_a_stream_grows_with_its_size_only(kind: str) -> None:
+    api, make = LONG_ANSWERS[kind]
+
+    def take(share: float) -> Callable[[], None]:
+        raw = [events(make(number)) for number in range(round(share * MANY.get(kind, 3_200)))]
+
+        def work() -> None:
+            listener, out = Listener(api, streams=True), merging(api, OURS)
+            for event in raw:
+                listener.take(event)
+                out.take(event)
+
+        return work
+
+    assert ratio(take(1), take(1 / 8), tries=3) < 22, "8 times the events; 64 times the work if each looks at all"

@@ -37,6 +37,16 @@ FILLINGS = {
 }
 
 
+OBJECTS = b"[" + b"{}," * 2_600_000 + b"{}]"
+"""Of just the size that is read, and a hundred times as large in memory."""
+ITEM = b'data: {"type": "response.output_item.done", "item": {"x": ' + OBJECTS + b"}}\n\n"
+WHOLE: dict[str, tuple[str, bytes]] = {
+    "document": ("application/json", b'{"id": "m", "content": ' + OBJECTS + b"}"),
+    "event": ("text/event-stream", START + b'data: {"type": "ping", "x": ' + OBJECTS + b"}\n\n"),
+    "items": ("text/event-stream", ITEM * 7),
+}
+
+
 @cache
 def packed(filling: str) -> bytes:
     start, million = FILLINGS[filling]
@@ -111,6 +121,18 @@ def test_a_compressed_answer_of_any_form_is_read_in_bounded_memory(
         assert size == plain_size(filling), "every byte, decoded"
     else:
         assert hashed.digest() == hashlib.sha256(raw).digest(), "every byte as it came"
+
+
+@pytest.mark.parametrize("has_tool", [False, True], ids=["as it came", "with our tool"])
+@pytest.mark.parametrize("form", WHOLE)
+def test_an_answer_of_many_objects_is_read_in_bounded_memory(proxied: Proxied, form: str, has_tool: bool) -> None:
+    kind, raw = WHOLE[form]
+    parts = [raw[at : at + 60_000] for at in range(0, len(raw), 60_000)]
+    proxied.replies.append(chunked(*parts, kind=kind))
+    with proxied.small():
+        body = asks(proxied, kind != "application/json", has_tool).body()
+        size = sum(map(len, read_slowly(proxied.url, body)))
+    assert size == len(raw)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip", "br", "zstd", "deflate"])

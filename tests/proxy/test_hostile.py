@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import posixpath
+import re
 import socket
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
 
@@ -91,6 +93,17 @@ def test_no_target_reaches_another_server_than_the_upstream(tmp_path: Path, toke
                 *("http://{}/x", "https://{}/x", "HTTP://user@{}/x", "//{}/x", "///{}/x", "/\\{}/x", "/@{}/x", "/;@{}"),
                 *("/%2F@{}/x", "/..//{}/x", "/%09@{}/x", "/x?@{}/", "/x?http://{}/", "/:80@{}", "{}", "*", "/../../x"),
                 *(f"http://{own}/reverie/stats", "%2Freverie/stats", "/x#@{}/", "/..%2f..%2f@{}/x"),
+                *(
+                    "/%2e%2e/x",
+                    "/.%2E/x",
+                    "/a/%2e./..%2fx",
+                    "/..%5cx",
+                    "/..\\x",
+                    "/..;/x",
+                    "/..;a=b/x",
+                    "/%252e%252e/x",
+                ),
+                *("/a/..", "/%2e%2e", "/..?x", "//../../x", "/v1/%2e%2e%2f%2e%2e%2fx", "/a?/../..", "/...", "/..a/x"),
             )
             for method, target in itertools.product(("GET", "POST", "OPTIONS", "CONNECT"), targets):
                 line = (f"/token/{token}" if token and target.startswith("/") else "") + target.format(evil)
@@ -100,7 +113,17 @@ def test_no_target_reaches_another_server_than_the_upstream(tmp_path: Path, toke
     assert other == []
     assert upstream, "targets that begin with a slash arrive"
     for head in upstream:
-        assert head[0].split()[1].startswith(b"/base/"), head[0]
+        assert _resolved(head[0].split()[1]).startswith(b"/base/"), head[0]
+    for path in (b"/base/a?/../..", b"/base/...", b"/base/..a/x"):
+        assert any(head[0].split()[1] == path for head in upstream), "these leave nothing"
+
+
+def _resolved(target: bytes) -> bytes:
+    """The path of a target as the loosest of all servers reads it."""
+    path, before = target.partition(b"?")[0], b""
+    while path != before:
+        path, before = unquote_to_bytes(path), path
+    return posixpath.normpath(re.sub(rb";[^/]*", b"", path.replace(b"\\", b"/"))) + b"/"
 
 
 def _status(url: str, line: bytes, host: str, token: str) -> int:

@@ -79,6 +79,8 @@ CREDENTIALS: list[tuple[Mapping[str, str], Mapping[str, str]]] = [
     ({"x-api-key": ""}, {"x-api-key": "a"}),
     ({"path": "/v1/messages?key=a"}, {"path": "/v1/messages?key=b"}),
     ({"path": "/v1/messages?api%5Fkey=a"}, {"path": "/v1/messages?api%5Fkey=b"}),
+    ({"path": "/v1/messages?a"}, {"path": "/v1/messages?b"}),
+    ({"path": "/v1/messages?a=1;key=a"}, {"path": "/v1/messages?a=1;key=b"}),
 ]
 
 

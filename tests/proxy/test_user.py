@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from starlette.testclient import TestClient
 
 from reverie.cli.app import commands
 from reverie.library.memory import Memory
@@ -130,6 +131,15 @@ def test_where_the_system_does_not_say_whose_a_connection_is_the_token_does(
             speak(url, recorder, "pytest", **{"x-reverie-token": token})
     known = " ".join(memory.text for memory in asyncio.run(opened(tmp_path).list()))
     assert "pytest" in known and "nose" not in known and "hypothesis" not in known
+
+
+def test_where_it_does_a_connection_of_nobody_is_not_the_users(tmp_path: Path) -> None:
+    """Everybody who shares the proxy has the token. The other end of a connection may be closed already."""
+    token = "a-token-that-nobody-guesses-0123456789"
+    upstreams = dict.fromkeys(("messages", "chat", "responses"), "http://127.0.0.1:9")
+    app = create_app(tmp_path, upstreams, Catalogue.load(), token=token)
+    with TestClient(app, base_url="http://127.0.0.1:1", client=("127.0.0.1", 1)) as nobody:
+        assert "upstreams" not in nobody.get("/reverie/stats", headers={"x-reverie-token": token}).json()
 
 
 @pytest.mark.usefixtures("silent_system")

@@ -19,7 +19,14 @@ from reverie.types import Json, JsonObject, Origin, Usage, parse_block
 VENDOR_URL = "https://api.anthropic.com"
 
 _NO_KEY = "none"
-_PIECES = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_PIECES = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "compaction_delta": ("content", "content"),
+    "input_json_delta": ("input", "partial_json"),
+}
+"""The kinds of deltas that add to a text: the key of the block, and that of the delta."""
 
 
 class AnthropicModel(SdkModel):
@@ -66,7 +73,9 @@ class AnthropicAnswer:
         self._message: JsonObject = {}
         self._usage: JsonObject = {}
         self._blocks: list[JsonObject] = []
-        self._inputs: dict[int, list[str]] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
+        """What deltas add to the texts of blocks, by the number of the block and the key."""
+        self._citations: dict[int, list[Json]] = {}
         self._by_index: dict[int, int] = {}
         """The newest block of each index: some servers give all blocks the same one."""
         self._edits: list[JsonObject] = []
@@ -126,29 +135,29 @@ class AnthropicAnswer:
             self._by_index[index] = len(self._blocks)
             self._blocks.append({"type": "text", "text": ""})
         number = self._by_index[index]
-        block = self._blocks[number]
         kind = str(delta.get("type"))
         if kind in _PIECES:
-            key = _PIECES[kind]
-            piece = str(delta.get(key) or "")
-            block[key] = str(block.get(key) or "") + piece
+            key, added = _PIECES[kind]
+            piece = str(delta.get(added) or "")
+            self._pieces.setdefault((number, key), []).append(piece)
             if kind == "text_delta":
                 yield TextDelta(piece)
             elif kind == "thinking_delta":
                 yield ThinkingDelta(piece)
-        elif kind == "input_json_delta":
-            self._inputs.setdefault(number, []).append(str(delta.get("partial_json") or ""))
         elif kind == "citations_delta":
-            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
-        elif kind == "compaction_delta":
-            block["content"] = str(block.get("content") or "") + str(delta.get("content") or "")
+            self._citations.setdefault(number, []).append(delta.get("citation"))
 
     def _content(self) -> list[JsonObject]:
-        inputs = ["".join(self._inputs.get(number, [])) for number in range(len(self._blocks))]
-        return [
-            {**block, "input": read_input(raw)} if raw else block
-            for block, raw in zip(self._blocks, inputs, strict=True)
-        ]
+        blocks = [dict(block) for block in self._blocks]
+        for (number, key), pieces in self._pieces.items():
+            block, text = blocks[number], "".join(pieces)
+            if key != "input":
+                block[key] = str(block.get(key) or "") + text
+            elif text:
+                block[key] = read_input(text)
+        for number, citations in self._citations.items():
+            blocks[number]["citations"] = [*(blocks[number].get("citations") or []), *citations]
+        return blocks
 
     def _count(self, usage: Json) -> None:
         """Counts are cumulative: a later event replaces the counts of an earlier one."""

@@ -82,17 +82,21 @@ class ToolCalls:
         self.calls = list[_Call]()
         self._name_call = name_call
         self._by_index = dict[int, int]()
+        self._by_id = dict[str, int]()
 
     def take(self, part: JsonObject) -> tuple[int, bool]:
         """Takes a part in; returns the number of its call, and whether the call begins with it."""
         function = as_object(part.get("function"))
         index = number if isinstance(number := part.get("index"), int) else 0
         given, name = str(part.get("id") or ""), str(function.get("name") or "")
-        number = self._by_index.get(index)
+        number = self._by_id.get(given, self._by_index.get(index))
         begins = number is None or self._begins(self.calls[number], given, name)
         if number is None or begins:
-            number = self._by_index[index] = len(self.calls)
+            number = len(self.calls)
+            if given:
+                self._by_id[given] = number
             self.calls.append(_Call(given or self._name_call(number), name))
+        self._by_index[index] = number
         if arguments := function.get("arguments"):
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
             self.calls[number].arguments.append(text)

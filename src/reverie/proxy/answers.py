@@ -13,7 +13,14 @@ from reverie.models.openai import ChatAnswer
 from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
-from reverie.proxy.received import MOST_READ, MOST_STREAMED, Decoder
+from reverie.proxy.received import (
+    MOST_OBJECTS,
+    MOST_OBJECTS_STREAMED,
+    MOST_READ,
+    MOST_STREAMED,
+    Decoder,
+    count_objects,
+)
 from reverie.types import JsonObject
 
 _DONE = "[DONE]"
@@ -105,7 +112,8 @@ class Listener:
         """Whether it stopped listening: nobody knows how large an answer is that is compressed."""
         self._events: Events | None = _EVENTS[api]() if streams else None
         self._rest = list[bytes]()
-        self._size = self._rest_size = 0
+        self._most_objects = MOST_OBJECTS_STREAMED if streams else MOST_OBJECTS
+        self._size = self._rest_size = self._objects = 0
         self._decoder = Decoder(encoding)
 
     def take(self, chunk: bytes) -> None:
@@ -120,6 +128,10 @@ class Listener:
         self._size += len(piece)
         self._rest.append(piece)
         self._rest_size += len(piece)
+        self._objects += count_objects(piece)
+        self.is_too_large = self._size > self._most or self._rest_size > MOST_READ or self._objects > self._most_objects
+        if self.is_too_large:
+            return
         if self._events is not None and b"\n" in piece:
             *lines, rest = b"".join(self._rest).split(b"\n")
             self._rest, self._rest_size = [rest], len(rest)
@@ -129,7 +141,6 @@ class Listener:
                 elif line.startswith(b"data:"):
                     with suppress(ValueError, TypeError, KeyError, AttributeError):
                         self._events.take(as_object(load_json(line[5:])))
-        self.is_too_large = self._size > self._most or self._rest_size > MOST_READ
 
     def message_of_stream(self) -> JsonObject | None:
         """The response as soon as its last event has come; None before that."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,9 @@ _AS_IT_IS = Ending()
 _MOST_REFUSAL = 1_000_000
 WORSE = 1.005
 """How much more a conversation may have cost before its line in the statistics says so."""
+_SLASH, _DOT = rb"(?:[/\\]|%(?:25)*(?:2f|5c))", rb"(?:\.|%(?:25)*2e)"
+_UP = re.compile(b"%b%b{2}(?:%b|;|%%(?:25)*3b|#|$)" % (_SLASH, _DOT, _SLASH), re.IGNORECASE)
+"""A step up in a path, as any server reads it: escaped any number of times, with backslashes or parameters."""
 _HOP = frozenset(("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "content-length"))
 _NOT_SENT = _HOP | {"host", "proxy-authorization", "accept-encoding"}
 _NOT_ANSWERED = _HOP | {"proxy-authenticate", "date", "server"}
@@ -99,15 +103,13 @@ class Exchanges:
 
     def _address(self, call: Call) -> httpx.URL:
         """The address of the API with the target of the client below its path. Only the path and the query are set, so
-        no target changes the host. A path that leaves that of the address is an `httpx.InvalidURL`."""
+        no target changes the host. A path that a server may read as one above is an `httpx.InvalidURL`."""
         import httpx
 
         base = self.upstreams[call.to or self._guess_api(call)]
-        above = base.raw_path.rstrip(b"/")
-        url = base.copy_with(raw_path=above + call.target)
-        if not url.raw_path.startswith(above + b"/"):
+        if _UP.search(call.target.partition(b"?")[0]):
             raise httpx.InvalidURL("the path leads out of the address of the upstream")
-        return url
+        return base.copy_with(raw_path=base.raw_path.rstrip(b"/") + call.target)
 
     def _guess_api(self, call: Call) -> Api:
         """For paths that are not conversations: Anthropic's clients name the version of their API in a header."""

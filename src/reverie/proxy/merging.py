@@ -141,7 +141,7 @@ class _MessagesStream:
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._shown = 0
-        self._places = dict[int, int | None]()
+        self._places = dict[str, int | None]()
         self._is_first = True
         self._held = list[bytes]()
 
@@ -163,9 +163,9 @@ class _MessagesStream:
         index: Json = event.get("index")
         if kind == "content_block_start":
             is_own = is_own_block(as_object(event.get("content_block")), self._tool)
-            self._places[index] = None if is_own else self._shown
+            self._places[str(index)] = None if is_own else self._shown
             self._shown += not is_own
-        place = self._places.get(index, index)
+        place = self._places.get(str(index), index)
         if place is None:
             return b""
         return raw if place == index else write_event({**event, "index": place})
@@ -190,6 +190,7 @@ class _ChatStream:
     def __init__(self, tool: str) -> None:
         self._tool = tool
         self._taken = ToolCalls()
+        self._shown = 0
         self._places = dict[int, int | None]()
         self._id: Json = None
         self._is_first = True
@@ -201,6 +202,7 @@ class _ChatStream:
         self._is_first = False
         self._waits = self._said
         self._taken = ToolCalls()
+        self._shown = 0
         self._places.clear()
         self._held.clear()
 
@@ -240,8 +242,8 @@ class _ChatStream:
             number, begins = self._taken.take(call)
             if begins:
                 is_own = self._taken.calls[number].name == self._tool
-                shown = sum(place is not None for place in self._places.values())
-                self._places[number] = None if is_own else shown
+                self._places[number] = None if is_own else self._shown
+                self._shown += not is_own
             if (place := self._places[number]) is not None:
                 yield call if place == call.get("index") else {**call, "index": place}
 
@@ -273,7 +275,7 @@ class _ResponsesStream:
         self._tool = tool
         self._shown = 0
         self._number: int | None = None
-        self._places = dict[int, int | None]()
+        self._places = dict[str, int | None]()
         self._is_first = True
         self._held = list[bytes]()
         self._response: JsonObject = {}
@@ -299,9 +301,9 @@ class _ResponsesStream:
             return self._counted(raw, event)
         if kind == "response.output_item.added":
             is_own = is_own_block(as_object(event.get("item")), self._tool)
-            self._places[index] = None if is_own else self._shown
+            self._places[str(index)] = None if is_own else self._shown
             self._shown += not is_own
-        place = self._places.get(index, index)
+        place = self._places.get(str(index), index)
         if place is None:
             return b""
         return self._counted(raw, event) if place == index else self._counted(b"", {**event, "output_index": place})

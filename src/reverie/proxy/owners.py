@@ -18,7 +18,7 @@ from reverie.quick import dataclass
 from reverie.runtime.loopback import FORWARDED, Headers, is_from_page, is_loopback, user_of
 
 _CREDENTIAL: Final = re.compile(rb"auth|key|token|cookie|secret|cred|passw|jwt|signature")
-"""What the name of a header or query parameter with credentials has in it."""
+"""What the name of a header or query parameter with credentials has in it. A parameter without a name may be one."""
 _PER_REQUEST: Final = b"idempotency"
 _FORWARDED: Final = frozenset(name.encode() for name in FORWARDED)
 _SHOWN: Final = 12
@@ -50,10 +50,10 @@ class Owner:
     """Whether it is a program of the user who started the proxy: whose memory and statistics are here."""
 
     @classmethod
-    def of(cls, secret: bytes, headers: Headers, query: bytes, peer: Peer, *, has_token: bool) -> Owner:
-        """The owner of a request. `has_token`: the request had the token of the proxy; it counts where the system does
-        not say whose a connection is. A page in the user's browser is not the user."""
-        is_own = peer.user == os.getuid() if peer.user is not None else has_token
+    def of(cls, secret: bytes, headers: Headers, query: bytes, peer: Peer, *, trusts_unknown: bool) -> Owner:
+        """The owner of a request. `trusts_unknown`: a connection whose user the system does not name is the user's. A
+        page in the user's browser is not the user."""
+        is_own = peer.user == os.getuid() if peer.user is not None else trusts_unknown
         is_user = peer.is_near and is_own and not is_from_page(headers)
         marks = (b"user" if is_user else b"", str(peer.user).encode())
         hashed = hashlib.blake2b(key=secret, digest_size=16)
@@ -72,7 +72,7 @@ def _credentials(headers: Iterable[tuple[bytes, bytes]], query: bytes) -> Iterat
     for name, value in headers:
         if _CREDENTIAL.search(name.lower()) and _PER_REQUEST not in name.lower():
             yield name.lower() + b":" + value
-    for pair in query.split(b"&"):
-        name, _, value = pair.partition(b"=")
-        if _CREDENTIAL.search(unquote_to_bytes(name).lower()):
-            yield b"?" + name + b"=" + value
+    for pair in re.split(b"[&;]", query):
+        name, equals, _ = pair.partition(b"=")
+        if (pair and not equals) or _CREDENTIAL.search(unquote_to_bytes(name).lower()):
+            yield b"?" + pair

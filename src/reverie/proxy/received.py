@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     import httpx
 
 MOST_READ: Final = 8_000_000
-"""Bytes of one document or event, decoded: the objects of a hostile one are twenty times as large."""
+"""Bytes of one document or event, decoded."""
 MOST_STREAMED: Final = 64_000_000
 """Bytes of a whole stream that nobody compressed."""
+MOST_OBJECTS: Final = 100_000
+"""Lists and objects of one document: each takes a hundred times the bytes that it is sent as, and is looked at."""
+MOST_OBJECTS_STREAMED: Final = 1_000_000
+"""Those of a whole stream, which has some in each event."""
 _PIECE: Final = 65_536
 _PLAIN: Final = ("", "identity")
 _READABLE: Final = (*_PLAIN, "gzip", "deflate")
@@ -48,13 +52,14 @@ class Received:
 
     async def read(self, most: int = MOST_READ) -> bytes | None:
         """All of it, decoded. None if that is larger, broken or in another form: then `raw` still gives everything."""
-        pieces, size, decoder = list[bytes](), 0, Decoder(self.encoding)
+        pieces, size, objects, decoder = list[bytes](), 0, 0, Decoder(self.encoding)
         async for chunk in self._chunks:
             self._came.append(chunk)
             for piece in decoder.pieces(chunk):
                 pieces.append(piece)
                 size += len(piece)
-                if size > most:
+                objects += count_objects(piece)
+                if size > most or objects > MOST_OBJECTS:
                     return None
             if decoder.is_broken:
                 return None
@@ -88,6 +93,11 @@ class Received:
         await self._response.aclose()
 
 
+def count_objects(raw: bytes) -> int:
+    """At least as many lists and objects as begin in a piece of JSON."""
+    return raw.count(b"[") + raw.count(b"{")
+
+
 class Decoder:
     """Decodes chunks, each into pieces of bounded size. An unknown form counts as broken."""
 
@@ -100,12 +110,14 @@ class Decoder:
         if self._is_plain:
             yield chunk
             return
-        while chunk and not self.is_broken and not self._reader.eof:
+        while chunk and not self.is_broken:
+            if self._reader.eof:  # `gzip` joins files in this way
+                self._reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
             try:
                 piece = self._reader.decompress(chunk, _PIECE)
             except zlib.error:
                 self.is_broken = True
                 return
-            chunk = self._reader.unconsumed_tail
+            chunk = self._reader.unconsumed_tail or self._reader.unused_data
             if piece:
                 yield piece

@@ -24,7 +24,7 @@ from reverie.proxy.exchange import Exchanges
 from reverie.proxy.hidden_rounds import Call
 from reverie.proxy.owners import Owner, Peer
 from reverie.proxy.stats import RunTally, summary
-from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send
+from reverie.runtime.loopback import App, LoopbackOnly, Receive, Scope, Send, tells_users
 from reverie.storage.token_file import load_secret
 from reverie.storage.transcript.session_log import Clock, utc_now
 
@@ -72,7 +72,7 @@ def create_app(
     from starlette.routing import Route
 
     secret = load_secret(home / "proxy" / "names.key").encode()[:64]
-    site = _Site(upstreams, secret, has_token=bool(token))
+    site = _Site(upstreams, secret, trusts_unknown=bool(token) and not tells_users())
 
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncGenerator[None]:
@@ -161,17 +161,17 @@ class _NeedsToken:
 
 
 class _Site:
-    def __init__(self, upstreams: Mapping[str, str], secret: bytes, *, has_token: bool) -> None:
+    def __init__(self, upstreams: Mapping[str, str], secret: bytes, *, trusts_unknown: bool) -> None:
         self.upstreams = upstreams
         self.exchanges: Exchanges | None = None
         self._secret = secret
-        self._has_token = has_token
+        self._trusts_unknown = trusts_unknown
 
     def _whose(self, request: Request) -> tuple[Peer, Owner]:
         """Where a request comes from, and whose it is."""
         scope, headers = request.scope, request.headers.raw
         peer = Peer.of(scope["client"], scope["server"], headers)
-        return peer, Owner.of(self._secret, headers, scope["query_string"], peer, has_token=self._has_token)
+        return peer, Owner.of(self._secret, headers, scope["query_string"], peer, trusts_unknown=self._trusts_unknown)
 
     async def stats(self, request: Request) -> Response:
         """Everything for the user who started the proxy; for anybody else what is their own."""

@@ -56,7 +56,7 @@ class ProjectSnapshots:
         self._prepare()
         nested = self._nested()
         self._git("add", "--all", "--", ".", *self._excluded(nested))
-        if small := self._small_ignored():
+        if small := self._small_ignored(nested):
             self._git("add", "--force", "--pathspec-from-file=-", "--pathspec-file-nul", given="\0".join(small))
         trees = [self._git("write-tree").strip()]
         trees += [f"{self._inside(name).take()}\t{name}" for name in nested]
@@ -145,25 +145,28 @@ class ProjectSnapshots:
                 raise NoSnapshot(f"{self._project} has too many files to keep a copy of them.")
 
     def _excluded(self, nested: Iterable[str]) -> list[str]:
+        """What is left out: secrets, and repositories inside. Git refuses to leave out what it ignores anyway."""
         inside = (path for path in self._hidden if path.startswith(f"{self._project}/"))
         names = (*nested, *(os.path.relpath(path, self._project) for path in inside))
-        return [f":(exclude,top,literal){name}" for name in names]
+        ignored = set(self._git("check-ignore", "-z", "--stdin", given="\0".join(names), fails=1).split("\0"))
+        return [f":(exclude,top,literal){name}" for name in names if name not in ignored]
 
-    def _small_ignored(self) -> list[str]:
+    def _small_ignored(self, nested: list[str]) -> list[str]:
         """Files that git ignores and that somebody may have made by hand: those of folders that are small."""
         listed = self._git("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory").split("\0")
-        hidden = set(self._hidden)
+        left_out = {*self._hidden, *(str(self._project / name) for name in nested)}
         kept, size = list[str](), 0
         for name in filter(None, listed):
             path = self._project / name.rstrip("/")
             files, bytes_below = _measure(path)
-            if str(path) in hidden or files > MOST_IGNORED_FILES or size + bytes_below > MOST_IGNORED_BYTES:
+            if str(path) in left_out or files > MOST_IGNORED_FILES or size + bytes_below > MOST_IGNORED_BYTES:
                 continue
             size += bytes_below
             kept.append(name.rstrip("/"))
         return kept
 
-    def _git(self, *words: str, given: str = "", bare: bool = False) -> str:
+    def _git(self, *words: str, given: str = "", bare: bool = False, fails: int = 0) -> str:
+        """Runs git on the project; `fails`: an exit code that is an answer too."""
         git = system_program("git")
         if git is None:
             raise NoSnapshot("git is not installed, so files cannot be kept for an undo.")
@@ -182,7 +185,7 @@ class ProjectSnapshots:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise NoSnapshot(f"The files could not be kept for an undo: {error}.") from error
-        if done.returncode:
+        if done.returncode not in (0, fails):
             reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise NoSnapshot(f"The files could not be kept for an undo: {reason[-1] if reason else 'git failed'}.")
         return os.fsdecode(done.stdout)

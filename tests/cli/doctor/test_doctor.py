@@ -158,4 +158,4 @@ def test_a_setting_that_changes_nothing_is_not_said_to_change_the_window(reverie
 def test_numbers_of_flags_are_named(reverie: Command) -> None:
     reverie.home.mkdir()
     (reverie.home / "flags.toml").write_text("[tool_results.limits]\nBash = 1234\n")
-    assert "tool_results.limits.Bash is 1234" in examined(reverie)["flags"]["found"]
+    assert "tool_results.limits.Bash is 1,234" in examined(reverie)["flags"]["found"]

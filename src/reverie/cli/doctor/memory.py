@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from reverie.cli.doctor.checks import Check
+from reverie.cli.doctor.checks import Check, unwritable
 from reverie.cli.output import format_age, format_size, plural
 from reverie.context.day_book import Caps, DayBook
 from reverie.flags import Flags
@@ -67,8 +67,8 @@ def _why_not_written(root: Path) -> str:
         there = next(folder for folder in (root, *root.parents) if folder.exists())
         if not there.is_dir():
             return f"{there}: not a folder"
-        if not os.access(there, os.W_OK):
-            return f"{there}: permission denied"
+        if why := unwritable(there):
+            return f"{there}: {why}"
         made = list[Path]()
         try:
             for folder in reversed([root, *root.parents][: len(root.parts) - len(there.parts)]):

@@ -189,8 +189,8 @@ class Keeper:
         if self._namespaces:  # all terminals that are seen there are its own
             rules.allow(_TERMINALS, kernel.READ_FILE | kernel.WRITE_FILE | kernel.READ_DIR | kernel.IOCTL_DEV)
             rules.allow(_NEW_TERMINAL, kernel.READ_FILE | kernel.WRITE_FILE | kernel.IOCTL_DEV)
-        if f"{self._order.cwd}/".startswith("/dev/"):
-            rules.allow_except(self._order.cwd, kernel.READS, frozenset(hidden))
+        if not self._has_memory_folder():  # the command works there, and what it needs may be beside it
+            rules.allow_except(_MEMORY_FOLDER, kernel.READS, frozenset(hidden))
         return rules
 
     def _be_first(self, channel: socket.socket) -> NoReturn:

@@ -150,9 +150,11 @@ def _parts(sent: BinaryIO) -> Iterator[bytes]:
         return
     unpacking = zlib.decompressobj(wbits=31)
     try:
-        while chunk and not unpacking.eof:
+        while chunk:
+            if unpacking.eof:  # `gzip` joins files in this way
+                unpacking = zlib.decompressobj(wbits=31)
             yield unpacking.decompress(chunk, _UNPACKED_AT_ONCE)
-            chunk = unpacking.unconsumed_tail or sent.read(_AT_ONCE)
+            chunk = unpacking.unconsumed_tail or unpacking.unused_data or sent.read(_AT_ONCE)
     except zlib.error as error:
         raise ApiError(400, f"The gzip data cannot be read: {error}.") from error
     if not unpacking.eof:

@@ -51,6 +51,17 @@ def test_a_wrong_upload_is_refused(served: Served, sent: bytes, status: str) -> 
         call(served, served.anna, "POST", AT, raw=sent)
 
 
+def test_parts_that_gzip_joined_are_one_session(served: Served) -> None:
+    """`cat one.gz two.gz` is what `gzip` unpacks to both."""
+    lines = [gzip.compress(json.dumps(line).encode() + b"\n") for line in said("Tea.")]
+    done = call(served, served.anna, "POST", AT, raw=b"".join(lines))
+    assert (done["records"], done["size_bytes"]) == (2, len(gzip.decompress(b"".join(lines))))
+    with pytest.raises(OSError, match="400"):
+        call(served, served.anna, "POST", AT, raw=lines[0] + lines[1][:-9])
+    with pytest.raises(OSError, match="413"):
+        call(served, served.anna, "POST", AT, raw=lines[0] + gzip.compress(b" " * 8_000_000) * 9)
+
+
 def test_the_end_of_a_session_may_be_missing(served: Served) -> None:
     data = "\n".join(map(json.dumps, said("Tea."))).encode() + b'\n{"type": "us'
     assert call(served, served.anna, "POST", AT, raw=data)["records"] == 2
