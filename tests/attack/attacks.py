@@ -25,12 +25,7 @@ from tests.attack.arena import Arena
 ATTACKS: dict[str, Callable[[Arena], None]] = {
     module.__name__.rpartition(".")[2]: module.attack
     for module in (
-<<<<<<< HEAD
         *(orders, trust, shell, sandbox, parsers, files, terminal),
-        *(simulator, secrets, storage, purge, messages, users),
-=======
-        *(orders, trust, shell, parsers, files, terminal),
-        *(simulator, secrets, storage, purge, messages, listeners),
->>>>>>> review-a
+        *(simulator, secrets, storage, purge, messages, users, listeners),
     )
 }
