@@ -1,6 +1,6 @@
 """What a command does when an agent has started it: whose words its text is, and what it refuses (decision 0060).
 
-Every entry of a table of commands says what agents may do. A sub-command that says nothing has the rule of its entry.
+Every entry of a table of commands says what agents may do. A sub-command without a rule has that of its entry.
 """
 
 from __future__ import annotations

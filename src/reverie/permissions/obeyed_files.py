@@ -111,7 +111,7 @@ def is_page_for_agents(name: str) -> bool:
 
 
 def is_free_at_the_top(name: str) -> bool:
-    """Whether a new file of this name at the top of a project is no configuration that a program may look for there."""
+    """Whether no program looks for a new file of this name at the top of a project, as for a configuration."""
     stem, dot, ending = name.rpartition(".")
     if (dot and stem and ending.lower() in _SOURCE_AND_TEXT) or _compile(USUAL_FILES).match(name.lower()):
         return True

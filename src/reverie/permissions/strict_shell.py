@@ -40,7 +40,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """The options that may be used: `flags` take no value, `counts` a number, `texts` any text."""
+    """The options that may be used: `flags` are without a value, `counts` a number, `texts` any text."""
 
     flags: str
     counts: str = ""
@@ -279,7 +279,7 @@ def _check_find(words: list[_Word]) -> None:
 
 
 def _check_path(word: _Word) -> None:
-    """Refuses devices, process memory and names of secrets, in every spelling; a glob may stand for any of them."""
+    """Refuses devices, process memory and names of secrets, in every spelling; a glob may match any of them."""
     shown = clip(word.text)
     parts = [part for part in word.text.split("/") if part not in ("", ".")]
     rooted = word.text.startswith("/")

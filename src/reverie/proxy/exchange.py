@@ -171,7 +171,7 @@ class Exchanges:
     async def record(
         self, plan: Plan, api: Api, message: JsonObject, raw: bytes, ending: Ending | None = _AS_IT_IS
     ) -> None:
-        """Records and bills an answer. Without an ending, the client gets nothing of it yet."""
+        """Records and bills an answer. Without an ending, the client does not get it yet."""
         try:
             with guarded(_OURS):
                 if ending is None:

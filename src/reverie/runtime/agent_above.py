@@ -2,8 +2,8 @@
 
 What our agents start is marked by a limit of the kernel that limits nothing (file locks, unused since Linux 2.4.25).
 Every process inherits it, and none can raise it again, whatever it does with its environment, terminal or parents.
-Other agents are known by their variables and by the names of the programs above us. This is no sandbox: a process that
-asks another service to start it (tmux, systemd, cron, ssh) has left.
+Other agents are known by their variables and by the names of the programs above us. This is not a sandbox: a process
+that asks another service to start it (tmux, systemd, cron, ssh) has left.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def _split_turns(history: Sequence[Entry]) -> Iterator[list[Entry]]:
 
 
 def _message(message: Message) -> str:
-    """What the user wrote, with marks for long pastes; empty if it is no message of the user."""
+    """What the user wrote, with marks for long pastes; empty if it is not a message of the user."""
     parts, pastes = list[str](), 0
     for block in message.content if message.role == "user" else ():
         if isinstance(block, TextBlock) and block.origin.is_given and block.text.strip():

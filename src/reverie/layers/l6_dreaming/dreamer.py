@@ -129,7 +129,7 @@ class DreamBash(WrappedTool):
 
 
 def search_patterns(command: str) -> list[str]:
-    """The patterns that the searches of a command look for: those of `-e`, or the first word that is no option."""
+    """The patterns that the searches of a command look for: those of `-e`, or the first word that is not an option."""
     patterns = list[str]()
     for program, *words in (part.words for part in all_commands(command) if part.words):
         if program in ("grep", "egrep", "rg"):

@@ -103,7 +103,7 @@ def holds_content(project: Path, secrets: Iterable[str]) -> bool:
 
 
 def _blob(path: str) -> str:
-    """The name that git gives the content of a file; empty if it is no file."""
+    """The name that git gives the content of a file; empty if there is no such file."""
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= _MOST_BYTES:

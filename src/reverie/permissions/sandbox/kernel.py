@@ -101,7 +101,7 @@ class Ruleset:
 
 
 def forbid_new_rights() -> None:
-    """Programs with the set-user-id bit give no rights from now on."""
+    """From now on, the set-user-id bit of a program has no effect."""
     _checked(_libc.prctl(38, 1, 0, 0, 0), "no_new_privs")
 
 

@@ -1,4 +1,4 @@
-"""What the helper process is told about one command: how it runs, and what of the machine it sees.
+"""What the helper process knows about one command: how it runs, and what of the machine it sees.
 
 Plain values that travel as JSON. Nothing is decided here.
 """
