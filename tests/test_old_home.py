@@ -138,7 +138,8 @@ def test_memory_is_listed_changed_and_taken_back(reverie: Reverie) -> None:
     assert "project_foghorn_again.md" in reverie("dream", "undo")
     assert "project_foghorn_again.md" in [one["file"] for one in told(reverie, "memory", "list")["memories"]]
     reverie("remember", "The staging port is 8082")
-    assert "8082" in reverie("memory", "show", "staging_port")
+    assert "8082" in reverie("memory", "show", "project_staging_port_2")
+    assert "8081" in reverie("memory", "show", "project_staging_port.md"), "nothing is replaced without a choice"
     reverie("memory", "undo")
     assert "8081" in reverie("memory", "show", "staging_port")
     reverie("memory", "check", "--fix")

@@ -201,6 +201,8 @@ def cases(work: Path, secret: str) -> dict[tuple[str, ...], list[Case]]:
         ("serve", "setup"): [Case(nowhere, works=False)],
         ("serve", "stores"): [Case((), works=False)],
         ("serve", "audit"): [Case((), works=False)],
+        ("serve", "budget"): [Case(("5",), works=False)],
+        ("serve", "people", "budget"): [Case(("ann", "5"), works=False)],
         ("serve", "backup"): [Case((str(work / "new.dump"),), works=False)],
         ("serve", "restore"): [Case((str(work / "notes.md"), *nowhere), works=False)],
         ("serve", "export"): [Case(("memstore_1", str(work / "new")), works=False)],

@@ -91,7 +91,7 @@ def test_an_empty_conversation_fills_nothing() -> None:
 
 
 def test_a_session_and_its_transcript_give_the_same_answer(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("alpha\n" * 500)
+    (tmp_path / "a.txt").write_text("alpha\n" * 1_900)
     model = script(tmp_path, 'think Hm.\ncall Read {"file_path": "a.txt"}\n---\nsay Done.\n')
 
     async def work(session: Session) -> tuple[WindowFill, Path]:

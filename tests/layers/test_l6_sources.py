@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from reverie.layers.l6_dreaming.shell_map import search_patterns
+from reverie.layers.l6_dreaming.dreamer import search_patterns
 
 from reverie.layers.l6_dreaming.dreamer import MOST_CHARACTERS, narrow
 from reverie.layers.l6_dreaming.sources import FILE, TypedMessage, days_written, list_typed
