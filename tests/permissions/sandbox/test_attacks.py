@@ -18,7 +18,7 @@ from tests.other_users import OWNER, needs_root, run_as
 from tests.permissions.sandbox.attacks import ATTACKS, command_of
 from tests.permissions.sandbox.world import LIMITS, PYTHON, World, layers_of, make_base, run_sandboxed
 
-_ABIS = (1, 2, 3, 4, 5, 6, 7) if SOAK else (1, 5, 7)
+_ABIS = (1, 2, 3, 4, 5, 6, 7) if SOAK else (7,)  # 119 attacks per case, fork bombs among them
 READING = [f"{kind} {abi}" for kind in ("namespaces", "landlock") for abi in _ABIS]
 WRITING = ["namespaces 1", "namespaces 7"] if SOAK else ["namespaces 7"]
 CASES = [(layers, Profile.READ_ONLY) for layers in READING]
