@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from reverie.layers.l6_dreaming.dreamer import search_patterns
 
-from reverie.layers.l6_dreaming.dreamer import MOST_CHARACTERS, narrow
+from reverie.layers.l6_dreaming.dreamer import MOST_CHARACTERS, narrow, search_patterns
 from reverie.layers.l6_dreaming.sources import FILE, TypedMessage, days_written, list_typed
 from reverie.memory.changes import Mark, WriteInfo, Writer
 from reverie.memory.directory import MemoryDirectory
