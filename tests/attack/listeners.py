@@ -36,8 +36,11 @@ _NAMES = ("x-api-key", "authorization", "api-key", "cookie", "x-goog-api-key", "
 _DOTS = (".", "．", "․", "…", "‥", "。", "%2e", "\u200b.", "\u00ad.", "\ufeff.", " .", "\u3000.", "\u0307.", "\u3164.")
 _OBEYED = ("git/config", "GIT/hooks/pre-commit", "claude/settings.json", "env", "./x", "AGENTS.md", "Makefile", "x.md")
 _GROWN_KB = 200_000
+_MOST_CPU_S = 10.0
+"""For one answer of any size; a tenth of a second is usual."""
 _ANSWER = {"id": "m", "model": "m", "content": [{"type": "text", "text": "Yes."}], "usage": {"input_tokens": 5}}
-Headers = dict[str, str]
+Who = tuple[str, dict[str, str]]
+"""The query and the headers of a client."""
 
 
 def attack(arena: Arena) -> None:
@@ -118,7 +121,10 @@ def _owners(chance: random.Random, folder: Path, count: int) -> list[str]:
                     asked = {"model": "claude-sonnet-4-5", "max_tokens": 9, "system": "Long. " * 4_000}
                     tool = {"name": "look_up", "input_schema": {"type": "object"}}
                     came = post(
-                        url, pair[who][0], {**asked, "tools": [tool], "messages": histories[who]}, **pair[who][1]
+                        url,
+                        PATHS["messages"] + pair[who][0],
+                        {**asked, "tools": [tool], "messages": histories[who]},
+                        **pair[who][1],
                     )
                     sent = b"".join([*recorder.bodies[before:], came[1]])
                     if secrets[1 - who].encode() in sent:
@@ -126,16 +132,47 @@ def _owners(chance: random.Random, folder: Path, count: int) -> list[str]:
                     call = {"type": "tool_use", "id": f"toolu_{len(histories[who])}", "name": "look_up", "input": {}}
                     result = {"type": "tool_result", "tool_use_id": call["id"], "content": secrets[who] * 2_000}
                     histories[who] += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+                if secrets[0].encode() in _kept_by_the_server(url, recorder, *pair, secrets[0]):
+                    wrong.append(f"{pair[1]} got what the server keeps for {pair[0]}")
+                if (clients := len(json.loads(get(url, "/reverie/stats")[1])["clients"])) != 2 * (number + 1):
+                    wrong.append(f"{pair} and those before are {clients} clients")
     return wrong
 
 
-def _credentials(chance: random.Random, value: str) -> tuple[str, Headers]:
-    """The path and the headers of a client; every client has others."""
+def _kept_by_the_server(url: str, recorder: Recorder, alice: Who, bob: Who, secret: str) -> bytes:
+    """What is sent and answered when one client goes on with the response of another one, and the model reads."""
+    name = "look_up"
+
+    def called(number: int, name: str, **given: str) -> dict[str, Any]:
+        return {"type": "function_call", "call_id": f"call_{number}", "name": name, "arguments": json.dumps(given)}
+
+    def answer(*item: Any, **given: str) -> bytes:
+        usage = {"input_tokens": 5, "output_tokens": 5}
+        output = [called(*item, **given)]
+        return json.dumps({"id": f"r {secret}", "status": "completed", "output": output, "usage": usage}).encode()
+
+    tool = {"type": "function", "name": name, "parameters": {"type": "object"}}
+    items: list[Any] = [{"role": "user", "content": "Hi."}]
+    body = {"model": "gpt-5", "instructions": "Long. " * 4_000, "tools": [tool], "input": items}
+    recorder.answers = [answer(0, name), answer(1, name), answer(2, OURS, id="call_0.txt"), answer(3, name)]
+    for number in range(2):
+        post(url, PATHS["responses"] + alice[0], body, **alice[1])
+        result = {"type": "function_call_output", "call_id": f"call_{number}", "output": secret * 2_000}
+        items += [called(number, name), result]
+    before = len(recorder.bodies)
+    goes_on = {"previous_response_id": f"r {secret}", "input": "Go on."}
+    came = post(url, PATHS["responses"] + bob[0], {**body, **goes_on}, **bob[1])[1]
+    sent = [text.replace(f"r {secret}".encode(), b"") for text in (*recorder.bodies[before:], came)]
+    return b"".join(sent)
+
+
+def _credentials(chance: random.Random, value: str) -> Who:
+    """The query and the headers of a client; every client has others."""
     if chance.random() < 0.2:
         name = chance.choice(("key", "api_key", "api%5Fkey", "access_token", "a=1;key"))
-        return f"/v1/messages?{name}={value.replace(' ', '')}", {"x-api-key": "same"}
+        return f"?{name}={value.replace(' ', '')}", {"x-api-key": "same"}
     names = chance.sample(_NAMES, chance.randint(1, 3))
-    return "/v1/messages", {"x-api-key": "", **dict.fromkeys(names, "same"), names[0]: value}
+    return "", {"x-api-key": "", **dict.fromkeys(names, "same"), names[0]: value}
 
 
 def _wants(chance: random.Random, folder: Path, length: int) -> list[bytes]:
@@ -163,21 +200,23 @@ def _answers(chance: random.Random, folder: Path, count: int) -> list[str]:
     with wild(lambda line: replies.pop(0)(line)) as to, started(folder, to, 1) as (url, process):
         get(url, "/reverie/stats")
         for number in range(count):
-            api = chance.choice(list(PATHS))
-            raw = _filling(chance)
+            api = chance.choice(("messages", "messages", "chat", "responses"))
+            kind, raw = _filling(chance)
             packed = chance.choice(
                 (raw, gzip.compress(raw, 1), zlib.compress(raw, 1), gzip.compress(b"") + gzip.compress(raw, 1))
             )
             form = {b"\x1f\x8b": "gzip", b"\x78\x01": "deflate"}.get(packed[:2], "identity")
-            form = chance.choice((form, form, form, "br", "gzip"))
-            kind = chance.choice(("application/json", "text/event-stream"))
+            form = chance.choice((form, form, form, form, "br"))
             parts = [packed[at : at + 60_000] for at in range(0, len(packed), 60_000)]
             replies.append(chunked(*parts, kind=kind, content_encoding=form))
             body = {"model": "m", "input": "hi", "messages": [{"role": "user", "content": f"hi {number}"}]}
             Path(f"/proc/{process.pid}/clear_refs").write_text("5")
-            before = memory_kb(process.pid, "VmHWM")
+            before, began = memory_kb(process.pid, "VmHWM"), _cpu_s(process.pid)
             came = post(url, PATHS[api], body)
             grown = memory_kb(process.pid, "VmHWM") - before
+            get(url, "/reverie/stats")
+            if (used := _cpu_s(process.pid) - began) > _MOST_CPU_S:
+                wrong.append(f"case {number}: {used:.0f} s for {len(packed):,} bytes ({raw[:60]!r}, {kind})")
             if came != (200, packed):
                 wrong.append(f"case {number}: {len(packed)} bytes as {form} came as {came[0]}, {len(came[1])} bytes")
             if grown > _GROWN_KB:
@@ -185,17 +224,27 @@ def _answers(chance: random.Random, folder: Path, count: int) -> list[str]:
     return wrong
 
 
-def _filling(chance: random.Random) -> bytes:
-    unit = chance.choice((b"{},", b"[],", b'{"a":{}},', b"1,", b'"a",', b" ", b"\n", b"x", b'"k":1,', b"[", b'{"a":'))
-    event = {"type": "content_block_delta", "index": chance.choice((0, 1, None, [0])), "delta": {}}
-    event["delta"] = {"type": "text_delta", "text": "x" * chance.choice((1, 100, 5_000))}
-    starts = (b'{"id":"m","content":[', b'data: {"type":"x","item":[', b"", b"data: ")
-    size = chance.choice((1_000, 100_000, 7_500_000, 30_000_000))
+def _cpu_s(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _filling(chance: random.Random) -> tuple[str, bytes]:
+    """A type and a body: of about the size that is read, often whole."""
     if chance.random() < 0.3:
+        delta = {"type": "text_delta", "text": "x" * chance.choice((1, 100, 500, 1_000))}
+        event = {"type": "content_block_delta", "index": chance.choice((0, 1, None, [0])), "delta": delta}
         line = b"data: " + json.dumps(event).encode() + b"\n\n"
-        return line * (min(size, 8_000_000) // len(line) + 1)
-    ends = chance.choice((b"{}]}", b"{}]}\n\n", b"", b"\n\n"))
-    return chance.choice(starts) + unit * (size // len(unit)) + ends
+        return "text/event-stream", line * (7_500_000 // len(line))
+    kind, start, end = chance.choice(
+        (
+            ("application/json", b'{"id":"m","content":[', b"{}]}"),
+            ("text/event-stream", b'data: {"type":"x","item":[', b"{}]}\n\n"),
+            (chance.choice(("application/json", "text/event-stream")), chance.choice((b"", b"data: ")), b""),
+        )
+    )
+    unit = chance.choice((b"{},", b"[],", b'{"a":{}},', b"1,", b'"a",', b" ", b"\n", b"x", b"[", b'{"a":'))
+    return kind, start + unit * (chance.choice((100_000, 7_500_000, 7_500_000, 30_000_000)) // len(unit)) + end
 
 
 def _paths(chance: random.Random, folder: Path, count: int) -> list[str]:

@@ -14,12 +14,12 @@ from reverie.models.wire import as_object
 from reverie.parsing import load_json
 from reverie.proxy.bodies import Api
 from reverie.proxy.received import (
-    MOST_OBJECTS,
-    MOST_OBJECTS_STREAMED,
     MOST_READ,
     MOST_STREAMED,
+    MOST_VALUES,
+    MOST_VALUES_STREAMED,
     Decoder,
-    count_objects,
+    count_values,
 )
 from reverie.types import JsonObject
 
@@ -112,8 +112,7 @@ class Listener:
         """Whether it stopped listening: nobody knows how large an answer is that is compressed."""
         self._events: Events | None = _EVENTS[api]() if streams else None
         self._rest = list[bytes]()
-        self._most_objects = MOST_OBJECTS_STREAMED if streams else MOST_OBJECTS
-        self._size = self._rest_size = self._objects = 0
+        self._size = self._rest_size = self._values = self._rest_values = 0
         self._decoder = Decoder(encoding)
 
     def take(self, chunk: bytes) -> None:
@@ -128,13 +127,16 @@ class Listener:
         self._size += len(piece)
         self._rest.append(piece)
         self._rest_size += len(piece)
-        self._objects += count_objects(piece)
-        self.is_too_large = self._size > self._most or self._rest_size > MOST_READ or self._objects > self._most_objects
+        values = count_values(piece)
+        self._values += values
+        self._rest_values += values
+        is_large = self._size > self._most or self._rest_size > MOST_READ
+        self.is_too_large = is_large or self._rest_values > MOST_VALUES or self._values > MOST_VALUES_STREAMED
         if self.is_too_large:
             return
         if self._events is not None and b"\n" in piece:
             *lines, rest = b"".join(self._rest).split(b"\n")
-            self._rest, self._rest_size = [rest], len(rest)
+            self._rest, self._rest_size, self._rest_values = [rest], len(rest), count_values(rest)
             for line in lines:
                 if line.startswith(b"data:") and line[5:].strip() == b"[DONE]":
                     self._events.take({_DONE: True})

@@ -18,9 +18,9 @@ MOST_READ: Final = 8_000_000
 """Bytes of one document or event, decoded."""
 MOST_STREAMED: Final = 64_000_000
 """Bytes of a whole stream that nobody compressed."""
-MOST_OBJECTS: Final = 100_000
-"""Lists and objects of one document: each takes a hundred times the bytes that it is sent as, and is looked at."""
-MOST_OBJECTS_STREAMED: Final = 1_000_000
+MOST_VALUES: Final = 500_000
+"""Values of one document or event: each takes up to a hundred times the bytes that it is sent as, and is looked at."""
+MOST_VALUES_STREAMED: Final = 2_000_000
 """Those of a whole stream, which has some in each event."""
 _PIECE: Final = 65_536
 _PLAIN: Final = ("", "identity")
@@ -52,14 +52,14 @@ class Received:
 
     async def read(self, most: int = MOST_READ) -> bytes | None:
         """All of it, decoded. None if that is larger, broken or in another form: then `raw` still gives everything."""
-        pieces, size, objects, decoder = list[bytes](), 0, 0, Decoder(self.encoding)
+        pieces, size, values, decoder = list[bytes](), 0, 0, Decoder(self.encoding)
         async for chunk in self._chunks:
             self._came.append(chunk)
             for piece in decoder.pieces(chunk):
                 pieces.append(piece)
                 size += len(piece)
-                objects += count_objects(piece)
-                if size > most or objects > MOST_OBJECTS:
+                values += count_values(piece)
+                if size > most or values > MOST_VALUES:
                     return None
             if decoder.is_broken:
                 return None
@@ -93,9 +93,9 @@ class Received:
         await self._response.aclose()
 
 
-def count_objects(raw: bytes) -> int:
-    """At least as many lists and objects as begin in a piece of JSON."""
-    return raw.count(b"[") + raw.count(b"{")
+def count_values(raw: bytes) -> int:
+    """At least as many values as begin in a piece of JSON."""
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 class Decoder:

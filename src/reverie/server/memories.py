@@ -179,13 +179,12 @@ async def update(
     path: str | None = None,
     content: str | None = None,
     expected: str | None = None,
-    is_repeated: bool = False,
     trust: str = "",
     copied_from: Mapping[str, str] | None = None,
 ) -> Row:
     """Renames a memory, writes it, or both. What changes nothing makes no version; only a person who writes the same
     text again can confirm it. Of several writers that expect the same content one is answered, the others get 409, also
-    if they write the same; a request that its client repeats (`is_repeated`) may be the one that has won."""
+    if they write the same."""
     if content is not None:
         before = await find(connection, store_id, id)
         await check_secrets(path or before["path"], content, before["content"])
@@ -198,8 +197,6 @@ async def update(
     new_trust = memory["trust"] if content is None else trust or author.trust_in(new_path, text)
     is_same = new_path == memory["path"] and text == memory["content"]
     if expected is not None and expected != memory["sha256"]:
-        if is_same and is_repeated and await versions.has_written(connection, memory, author, expected):
-            return memory
         raise _stale()
     if is_same and (new_trust == memory["trust"] or new_trust != Trust.CONFIRMED):
         return memory

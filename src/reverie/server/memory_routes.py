@@ -45,7 +45,6 @@ def memory_routes(site: Site) -> list[Route]:
             path=memories.read_path(body),
             content=memories.read_content(body),
             expected=memories.read_precondition(body),
-            is_repeated=call.request.headers.get("x-stainless-retry-count", "0") != "0",
         )
         return memories.show(changed, full=_is_full(call))
 

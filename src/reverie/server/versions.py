@@ -135,17 +135,6 @@ async def find(connection: Connection, store_id: str, id: str) -> Row:
     return await take_row(found, "memory version", id)
 
 
-async def has_written(connection: Connection, memory: Row, author: Author, before: str) -> bool:
-    """Whether this author, with this token, made the memory what it is now, of a content with the hash `before`."""
-    found = await connection.execute(
-        "select 1 as one from versions v where v.id = %s and v.token_id = %s and v.actor_id = %s and %s = "
-        "(select b.sha256 from versions b where b.memory_id = v.memory_id and b.store_id = v.store_id "
-        "and b.number < v.number order by b.number desc limit 1)",
-        (memory["version_id"], author.token_id, author.actor_id, before),
-    )
-    return await found.fetchone() is not None
-
-
 async def page(connection: Connection, store_id: str, query: Mapping[str, str]) -> dict[str, Any]:
     """One page, newest first."""
     store = await stores.find(connection, store_id)
