@@ -35,7 +35,8 @@ def _attack_world(arena: Arena, found: SandboxLayers, base: Path) -> None:
     try:
         for _ in range(_CASES):
             namespaces = found.namespaces and arena.chance.random() < 0.6
-            layers = SandboxLayers(namespaces, arena.chance.randint(1, found.landlock))
+            # A small round takes what this machine has; older kernels are for the long ones.
+            layers = SandboxLayers(namespaces, arena.chance.randint(1, found.landlock)) if arena.full else found
             profile = arena.chance.choice(list(Profile)[:3]) if namespaces else Profile.READ_ONLY
             sandbox = Sandbox(world.project, layers, LIMITS)
             names = arena.chance.sample(list(ATTACKS), 3)

@@ -356,4 +356,4 @@ def test_a_prompt_costs_little(agent: Agent) -> None:
             answer = await agent.events.handle("claude-code", "UserPromptSubmit", payload, {})
             assert answer
 
-    assert calls(lambda: asyncio.run(ask(30))) / 30 < 1_000, "it reads the 200 memories once, not for every prompt"
+    assert calls(lambda: asyncio.run(ask(30))) / 30 < 3_000, "it reads the 200 memories once, not for every prompt"
